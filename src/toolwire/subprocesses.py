@@ -55,6 +55,17 @@ async def wait_for_exit(process: asyncio.subprocess.Process, seconds: float) -> 
     return process.returncode is not None
 
 
+async def stop(process: asyncio.subprocess.Process, exit_seconds: float, signal_seconds: float = 1.0) -> None:
+    """End of input, SIGTERM, SIGKILL, with time to exit after each; SIGKILL always goes to the rest of the group."""
+    if process.stdin is not None:
+        process.stdin.close()
+    if not await wait_for_exit(process, exit_seconds):
+        signal_group(process, signal.SIGTERM)
+        await wait_for_exit(process, signal_seconds)
+    signal_group(process, signal.SIGKILL)
+    await wait_for_exit(process, signal_seconds)
+
+
 def close_pipes(process: asyncio.subprocess.Process) -> None:
     """Without this the pipes stay open while a grandchild in a group of its own holds them; there is no public method."""
     process._transport.close()  # type: ignore[attr-defined]  # all event loops have it

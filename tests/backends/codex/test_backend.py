@@ -515,7 +515,7 @@ def test_one_that_listens_on_a_websocket_is_told_its_settings_by_thread(tmp_path
 
 
 def test_closing_does_not_wait_for_one_that_does_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.backend._PARTING", 0.1)
+    monkeypatch.setattr("toolwire.backends.codex.backend._CLOSE_SECONDS", 0.1)
 
     async def play(stage: Stage) -> None:
         asking = [asyncio.create_task(stage.backend.open(request("plain"), is_verbatim=False)) for _ in range(3)]
@@ -554,8 +554,8 @@ asyncio.run(main())
 
 
 def test_a_list_of_models_without_an_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.backend._MOST_PAGES", 10**9)
-    monkeypatch.setattr("toolwire.backends.codex.backend._LISTING", 0.2)
+    monkeypatch.setattr("toolwire.backends.codex.backend._MAX_PAGES", 10**9)
+    monkeypatch.setattr("toolwire.backends.codex.backend._LIST_SECONDS", 0.2)
 
     async def play(stage: Stage) -> None:
         async with asyncio.timeout(5):

@@ -89,7 +89,7 @@ def test_only_files_in_the_home_are_forgotten(tmp_path: Path) -> None:
     inside.write_text("said")
     outside.write_text("mine")
     for path in (str(inside), str(outside), str(made.home / ".." / ".." / ".." / "diary"), "\0", ""):
-        made.forget(path)
+        made.delete(path)
     assert not inside.exists()
     assert outside.read_text() == "mine"
     made.remove()

@@ -16,7 +16,7 @@ import pytest
 
 from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import environment, fake
-from toolwire.backends.codex.host import CodexHost, catalogue_of, plain
+from toolwire.backends.codex.host import CodexHost, catalogue_of, plain_catalogue
 from toolwire.config.file import BackendConfig
 from toolwire.errors import ConfigError, GatewayError, UpstreamError
 
@@ -103,7 +103,7 @@ def test_models_that_bring_tools_along_come_without_them(tmp_path: Path) -> None
 def test_one_that_says_nothing_and_one_that_is_no_codex_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.host._INTRODUCTION", 0.2)
+    monkeypatch.setattr("toolwire.backends.codex.host._INITIALIZE_SECONDS", 0.2)
 
     async def error(*options: str) -> GatewayError:
         host = CodexHost(BackendConfig(name="c", kind="codex", command=fake(*options)), environment()[0], tmp_path)
@@ -118,7 +118,7 @@ def test_one_that_says_nothing_and_one_that_is_no_codex_are_told(
     assert isinstance(silent, UpstreamError)
     assert "did not answer initialize" in silent.message
     assert "toolwire doctor" in silent.hint
-    monkeypatch.setattr("toolwire.backends.codex.host._INTRODUCTION", 10)
+    monkeypatch.setattr("toolwire.backends.codex.host._INITIALIZE_SECONDS", 10)
     stranger = asyncio.run(error("--version", "something else"))
     assert isinstance(stranger, ConfigError)
 
@@ -215,7 +215,7 @@ def test_what_the_settings_keep_secret_is_not_told(tmp_path: Path) -> None:
             await host.pool.lease()
         await host.close()
         assert "a-word-of-all" not in caught.value.sentence()
-        return host.explained(caught.value).sentence()
+        return host.with_details(caught.value).sentence()
 
     said = asyncio.run(main())
     assert "a-word-of-all" in said
@@ -243,7 +243,7 @@ def _program(folder: Path, body: str) -> str:
 
 
 def test_only_what_brings_tools_is_changed() -> None:
-    changed = json.loads(plain(json.dumps({"models": [_KNOWN, {"slug": "old"}], "etag": "x"}).encode()))
+    changed = json.loads(plain_catalogue(json.dumps({"models": [_KNOWN, {"slug": "old"}], "etag": "x"}).encode()))
     assert changed["etag"] == "x"
     assert changed["models"][1] == {"slug": "old"}
     assert changed["models"][0] == {
@@ -262,7 +262,7 @@ def test_only_what_brings_tools_is_changed() -> None:
     "printed", [b"", b"error: no such command", b"[]", b'{"models": []}', b'{"models": "x"}', b"\xff"]
 )
 def test_what_is_no_list_is_none(printed: bytes) -> None:
-    assert plain(printed) == b""
+    assert plain_catalogue(printed) == b""
 
 
 def test_the_program_is_asked_for_it_with_the_options_before_its_command(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_program_without_it_is_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.host._LISTING", 0.1)
+    monkeypatch.setattr("toolwire.backends.codex.host._LIST_SECONDS", 0.1)
     since = time.monotonic()
     command = (_program(tmp_path, "sleep 60 & sleep 60"), "app-server")
     assert asyncio.run(catalogue_of(command, tmp_path, dict(os.environ))) == b""

@@ -135,7 +135,7 @@ def test_where_a_second_one_does_not_start_the_first_does_its_work(tmp_path: Pat
 
 
 def test_pauses_grow_and_a_long_one_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.pool._PATIENCE", 0.01)
+    monkeypatch.setattr("toolwire.backends.codex.pool._MAX_WAIT", 0.01)
 
     async def play(stage: Stage) -> None:
         stage.failures = 9

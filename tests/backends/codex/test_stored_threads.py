@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from tests.backends.codex.asking import Stage, answered, calls_of, played, read, request, text_of, user, with_results
 from tests.backends.event_contract import check_events
-from toolwire.backends.codex import stored_threads as kept
 from toolwire.events import Event, PartEnded
 from toolwire.types import Message, Request, Text, Tool
 
@@ -152,7 +151,7 @@ def test_a_version_that_has_no_such_threads_gets_one_for_each_request(
 
 
 def test_a_thread_that_nobody_came_for_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "SECONDS", 0.05)
+    monkeypatch.setattr("toolwire.backends.codex.backend.STORED_SECONDS", 0.05)
 
     async def play(stage: Stage) -> None:
         await answered(stage, request("plain"))
@@ -205,7 +204,7 @@ def test_the_owner_can_have_nothing_kept(tmp_path: Path) -> None:
 def test_an_app_server_that_is_not_ours_keeps_nothing(tmp_path: Path) -> None:
     """Its files are not ours to delete."""
     stage = Stage(tmp_path, command=("ws://127.0.0.1:1",))
-    assert not stage.backend.host.keeps
+    assert not stage.backend.host.stores_threads
 
 
 def test_a_turn_that_is_still_running_is_stopped_before_its_thread_is_used_again(tmp_path: Path) -> None:
@@ -226,7 +225,7 @@ def test_a_turn_that_is_still_running_is_stopped_before_its_thread_is_used_again
 
 def test_a_thread_is_used_for_so_many_requests_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Codex takes the longer the more often it was taken back."""
-    monkeypatch.setattr("toolwire.backends.codex.turn.MOST_USES", 2)
+    monkeypatch.setattr("toolwire.backends.codex.turn.MAX_USES", 2)
 
     async def play(stage: Stage) -> None:
         asked = request("plain")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.backends.codex.asking import Stage, answered, calls_of, played, read, request, text_of, with_results
 from tests.backends.codex.starting import journal
-from toolwire.backends.codex.turn import COUNT, LONG_SILENCE, SILENCE, AnswerEnd
+from toolwire.backends.codex.turn import LONG_SILENCE, SILENCE, TOKEN_COUNT, AnswerEnd
 from toolwire.backends.codex.wire.versions import Version, abilities_of
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed
@@ -57,7 +57,7 @@ def test_an_answer_that_stalls_fails(tmp_path: Path) -> None:
 
 
 def test_one_that_does_not_stop_when_told_gets_no_more_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.turn._LEAVING", 0.1)
+    monkeypatch.setattr("toolwire.backends.codex.turn._STOP_SECONDS", 0.1)
 
     async def play(stage: Stage) -> None:
         reply = await stage.backend.open(request("deaf"), is_verbatim=False)
@@ -86,7 +86,7 @@ def test_talk_that_says_nothing_is_silence(tmp_path: Path) -> None:
 def test_results_that_are_not_taken_end_the_turn_and_it_is_begun_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.backend._LISTING", 0.05)
+    monkeypatch.setattr("toolwire.backends.codex.backend._LIST_SECONDS", 0.05)
 
     async def play(stage: Stage) -> None:
         asked = request("calls", has_tools=True)
@@ -94,8 +94,8 @@ def test_results_that_are_not_taken_end_the_turn_and_it_is_begun_anew(
         [first] = stage.backend.host.pool.workers
         with pytest.raises(UpstreamError, match="no list of its models"):
             await stage.backend.models()  # from here on it does not read
-        monkeypatch.setattr("toolwire.backends.codex.turn._STARTING", 1.5)
-        monkeypatch.setattr("toolwire.backends.codex.turn._LEAVING", 0.1)
+        monkeypatch.setattr("toolwire.backends.codex.turn._START_SECONDS", 1.5)
+        monkeypatch.setattr("toolwire.backends.codex.turn._STOP_SECONDS", 0.1)
         again = await answered(stage, with_results(asked, events, "x" * 1_000_000))
         assert len(calls_of(again)) == 2
         async with asyncio.timeout(5):
@@ -153,30 +153,30 @@ def test_older_versions_tell_it_by_counting(minor: int) -> None:
     assert told.silence == LONG_SILENCE
     told.notify("item/completed", count(120))
     assert told.silence == LONG_SILENCE
-    told.notify(COUNT, count(120))
+    told.notify(TOKEN_COUNT, count(120))
     assert told.silence == 0
 
 
 @pytest.mark.parametrize("minor", [89, 130])
 def test_a_count_that_is_told_again_begins_a_response(minor: int) -> None:
     told = ending(minor)
-    told.notify(COUNT, count(120))
+    told.notify(TOKEN_COUNT, count(120))
     told.begin()
-    told.notify(COUNT, count(120))
+    told.notify(TOKEN_COUNT, count(120))
     assert told.silence == LONG_SILENCE
-    told.notify(COUNT, count(240))
+    told.notify(TOKEN_COUNT, count(240))
     assert told.silence == 0
 
 
 def test_where_a_count_comes_after_the_results_it_tells_nothing() -> None:
     for minor, silence in ((144, SILENCE), (131, SILENCE), (145, LONG_SILENCE), (166, LONG_SILENCE)):
         told = ending(minor)
-        told.notify(COUNT, count(120))
+        told.notify(TOKEN_COUNT, count(120))
         assert told.silence == silence
 
 
 @pytest.mark.parametrize("params", [{}, {"tokenUsage": None}, {"tokenUsage": []}, {"tokenUsage": {"total": None}}])
 def test_a_count_of_nothing_tells_nothing(params: dict[str, object]) -> None:
     told = ending(89)
-    told.notify(COUNT, params)
+    told.notify(TOKEN_COUNT, params)
     assert told.silence == LONG_SILENCE

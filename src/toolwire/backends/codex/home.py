@@ -1,6 +1,7 @@
 """A private folder for Codex: our settings and the user's login, removed at the end.
 
-It has two parts: home is CODEX_HOME, work is the empty working directory.
+It has two parts: home is CODEX_HOME, work is the empty working directory. It is not in the temporary folder if possible: Codex does not
+link its own helpers there.
 """
 
 from __future__ import annotations
@@ -35,11 +36,6 @@ _LOG = "RUST_LOG"
 _LOGGED = "codex_core::tools=warn"  # only the log of Codex reports which tools of a client it skips
 
 
-def default_parent() -> Path:
-    """Not the temporary folder if possible: Codex does not link its own helpers there."""
-    return user_cache_path("toolwire", appauthor=False) / "codex"
-
-
 def user_home(environ: Mapping[str, str]) -> Path:
     """CODEX_HOME of the user's own Codex."""
     given = environ.get("CODEX_HOME")
@@ -50,11 +46,11 @@ class Home:
     """Several processes may use it at a time."""
 
     def __init__(self, settings: str, environ: Mapping[str, str], parent: Path | None = None) -> None:
-        """Raises UpstreamError where it cannot be created; nothing remains then."""
+        """Raises UpstreamError if it cannot be created, and then leaves nothing behind."""
         self._environ = environ
         self._login: tuple[int, ...] = ()
         try:
-            self.folder, self._lock = _new_folder(parent or default_parent())
+            self.folder, self._lock = _new_folder(parent or user_cache_path("toolwire", appauthor=False) / "codex")
         except OSError as error:
             raise no_room(error) from None
         self.home = self.folder / "home"
@@ -76,12 +72,10 @@ class Home:
 
     def environment(self) -> dict[str, str]:
         """The user's own, because providers take their keys from there, with our folder in place of theirs."""
-        kept = {name: value for name, value in self._environ.items() if name not in _DROPPED}
-        if _is_here(
-            kept.get(_BASE_URL, "")
-        ):  # clients use it to reach a gateway; this one must not send requests to itself
-            del kept[_BASE_URL]
-        return kept | {"CODEX_HOME": str(self.home), _LOG: f"{kept.get(_LOG) or 'error'},{_LOGGED}"}
+        passed = {name: value for name, value in self._environ.items() if name not in _DROPPED}
+        if _is_local(passed.get(_BASE_URL, "")):  # clients use it to reach a gateway; this one must not call itself
+            del passed[_BASE_URL]
+        return passed | {"CODEX_HOME": str(self.home), _LOG: f"{passed.get(_LOG) or 'error'},{_LOGGED}"}
 
     def write(self, name: str, data: bytes) -> None:
         """Only the user may read it: settings may hold a key."""
@@ -89,24 +83,24 @@ class Home:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
 
-    def forget(self, path: str) -> None:
-        """What Codex wrote of a conversation into its home, also where it was archived; paths anywhere else are left alone."""
+    def delete(self, path: str) -> None:
+        """Deletes the file of a conversation, also if it was archived. Paths outside of the home are ignored."""
         for place in (Path(path), self.home / _ARCHIVE / Path(path).name):
             with suppress(OSError, ValueError):
                 file = place.resolve()
                 if file.is_relative_to(self.home.resolve()):
                     file.unlink()
 
-    def forget_thread(self, thread_id: str) -> None:
-        """Every file that Codex has written of a thread; after a revert there are several."""
+    def delete_thread(self, thread_id: str) -> None:
+        """Deletes all files of a thread; after a revert there are several."""
         if _ID.fullmatch(thread_id):
             for file in self.home.glob(f"sessions/*/*/*/*{thread_id}*"):
                 with suppress(OSError):
                     file.unlink()
 
     def link_login(self) -> None:
-        """Linked, never copied: a refresh token is good for one use, and Codex writes the next one through the link, so the user's
-        own Codex stays logged in (seen with 0.89 and 0.166). Before each start: the user may have logged in meanwhile."""
+        """Links the login before each start, and never copies it: a refresh token is valid once, and Codex writes the next one through
+        the link, so the user's own Codex stays logged in (seen with 0.89 and 0.166)."""
         own = user_home(self._environ)
         for name in _LOGIN:
             if (own / name).is_file() and not os.path.lexists(self.home / name):
@@ -139,7 +133,7 @@ def no_room(error: OSError) -> UpstreamError:
     )
 
 
-def _is_here(url: str) -> bool:
+def _is_local(url: str) -> bool:
     try:
         return is_loopback(urlsplit(url).hostname or "")
     except ValueError:

@@ -21,18 +21,18 @@ from ...wire.exact_json import encode, object_of
 from ..sessions import SessionLost
 from .home import Home, no_room
 from .pool import WorkerLimits, WorkerPool
-from .transport.process import is_secret_name, shown, start
+from .transport.process import is_secret_name, redact_command, start
 from .transport.websocket import connect, is_address
 from .wire.request_out import initialize_params
-from .wire.settings import bare_settings, flat, merged, provider_settings, switched_on, switches_tools, toml
+from .wire.settings import BARE_SETTINGS, bare_settings, enable, flat, merged, provider_settings, switches_tools, toml
 from .wire.versions import Abilities, Tier, Version, abilities_of, tier_for, version_of
 from .worker import AppServerChannel, AppServerWorker, RequestRefused
 
 COMMAND = ("codex", "app-server")
 # A key of ours, not of Codex: replaces the prompt that Codex puts first.
 BASE_INSTRUCTIONS = "base_instructions"
-_INTRODUCTION = 30.0  # seconds; a machine under load needs several for the start
-# As a model has them that Codex does not know.
+_INITIALIZE_SECONDS = 30.0  # a machine under load needs several for the start
+# The values of a model that Codex does not know.
 _PLAIN: JsonObject = {
     "tool_mode": None,
     "multi_agent_version": None,
@@ -40,9 +40,8 @@ _PLAIN: JsonObject = {
     "use_responses_lite": False,
     "experimental_supported_tools": [],
 }
-_LISTING = 10.0  # seconds for the program to print its models
-_DOCTOR = "`toolwire doctor` shows its last output."  # to clients, who must not read it
-_EVERY_VERSION = Version(0, 92)  # whose recipe has what old and new ones need; which one it is, is known when it runs
+_LIST_SECONDS = 10.0  # for the program to print its models
+_DOCTOR = "`toolwire doctor` shows its last output."  # which clients must not see
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -68,18 +67,13 @@ class CodexHost:
         self._config = config
         self._environ = environ
         self._folder = folder
-        self._home: Home | None = None
+        self.home: Home | None = None  # None before the first start, and for a remote app-server
         self._last_output = ""  # of an app-server that did not start
         self._starting = asyncio.Lock()
 
     @property
-    def home(self) -> Home | None:
-        """None before the first start, and where the app-server is not ours."""
-        return self._home
-
-    @property
     def work(self) -> str:
-        return str(self._home.work) if self._home is not None else "/"
+        return str(self.home.work) if self.home is not None else "/"
 
     def program(self, worker: AppServerWorker) -> Program:
         """Raises ConfigError where it is not Codex, or does not have the configured tier."""
@@ -92,10 +86,10 @@ class CodexHost:
             return {}
         own = flat(_of_codex(self._config.config))
         own = {key: value for key, value in own.items() if not key.startswith("model_provider")}
-        return merged(bare_settings(program.version), switched_on(self._config.built_in_tools), own)
+        return merged(bare_settings(program.abilities), enable(self._config.built_in_tools), own)
 
     @property
-    def keeps(self) -> bool:
+    def stores_threads(self) -> bool:
         """Whether threads are stored for the next request; not for a remote app-server, whose files cannot be deleted."""
         return self._config.keep_threads and not self.is_remote
 
@@ -108,64 +102,61 @@ class CodexHost:
         given = self._config.config.get(BASE_INSTRUCTIONS)
         return given if isinstance(given, str) else None
 
-    def explained(self, error: UpstreamError) -> UpstreamError:
+    def with_details(self, error: UpstreamError) -> UpstreamError:
         """For the owner: adds the command and the last output of an app-server that did not start, which clients must not see."""
         if error.code != "codex_not_started":
             return error
-        said = f" Its last output was {quote(self._last_output)}." if self._last_output else ""
-        command = quote(shown(self.command))
+        output = f" Its last output was {quote(self._last_output)}." if self._last_output else ""
+        command = quote(redact_command(self.command))
         hint = f"{error.hint} The command is {command}."
         if error.hint == _DOCTOR:
             hint = f"Run {command} by hand to see what is wrong."
-        return UpstreamError(f"{error.message}{said}", status=error.status, code=error.code, hint=hint)
+        return UpstreamError(f"{error.message}{output}", status=error.status, code=error.code, hint=hint)
 
     def renew(self) -> bool:
         """After a 401: whether there is a new login. Then all app-servers are retired."""
-        if self._home is None or not self._home.has_new_login():
+        if self.home is None or not self.home.has_new_login():
             return False
         self.pool.retire()
         return True
 
     async def close(self) -> None:
         await self.pool.close()
-        if self._home is not None:
-            await asyncio.to_thread(self._home.remove)
-            self._home = None
+        if self.home is not None:
+            await asyncio.to_thread(self.home.remove)
+            self.home = None
 
     async def _start(self) -> AppServerWorker:
         """One at a time: two that create the databases of one folder at once conflict (seen with 0.166)."""
         async with self._starting:
-            return await self._introduced()
-
-    async def _introduced(self) -> AppServerWorker:
-        worker = AppServerWorker(await self._channel(), self._config.name)
-        try:
-            await worker.introduce(initialize_params(__version__), _INTRODUCTION)
-            self.program(worker)
-        except (SessionLost, RequestRefused, TimeoutError) as error:
-            await worker.close()
-            self._last_output = worker.channel.last_output()
-            raise _not_started(error) from None
-        except BaseException:
-            await worker.close()
-            raise
-        return worker
+            worker = AppServerWorker(await self._channel(), self._config.name)
+            try:
+                await worker.introduce(initialize_params(__version__), _INITIALIZE_SECONDS)
+                self.program(worker)
+            except (SessionLost, RequestRefused, TimeoutError) as error:
+                await worker.close()
+                self._last_output = worker.channel.last_output()
+                raise _not_started(error) from None
+            except BaseException:
+                await worker.close()
+                raise
+            return worker
 
     async def _channel(self) -> AppServerChannel:
         if self.is_remote:
             return await connect(self.command[0], self._config.key.reveal())
-        if self._home is not None and not self._home.is_there:
-            await asyncio.to_thread(self._home.remove)
-            self._home = None
-        if self._home is None:
-            self._home = await self._made()
+        if self.home is not None and not self.home.is_there:
+            await asyncio.to_thread(self.home.remove)
+            self.home = None
+        if self.home is None:
+            self.home = await self._create_home()
         else:
             with suppress(OSError):  # Codex then reports that there is no login
-                self._home.link_login()
+                self.home.link_login()
         secrets = _secrets(self._config.config, self._environ)
-        return await start(self.command, self._home.work, self._home.environment(), secrets)
+        return await start(self.command, self.home.work, self.home.environment(), secrets)
 
-    async def _made(self) -> Home:
+    async def _create_home(self) -> Home:
         """A new folder, with a model catalogue where the version has one."""
         settings = _settings(self._config)
         making = asyncio.create_task(asyncio.to_thread(Home, toml(settings), self._environ, self._folder))
@@ -187,7 +178,7 @@ class CodexHost:
 
 
 async def catalogue_of(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> bytes:
-    """The text of a model catalogue; b"" where the version prints none (0.89), and then needs none either."""
+    """The text of a model catalogue; b"" if the version prints none (0.89), and then needs none."""
     if "app-server" not in command:
         return b""
     listing = [*command[: command.index("app-server")], "debug", "models"]
@@ -197,18 +188,18 @@ async def catalogue_of(command: Sequence[str], folder: Path, environment: Mappin
     except OSError:
         return b""  # the real start reports the reason
     try:
-        async with asyncio.timeout(_LISTING):
+        async with asyncio.timeout(_LIST_SECONDS):
             printed, _ = await process.communicate()
     except TimeoutError:
         return b""
     finally:
         signal_group(process, signal.SIGKILL)
         await process.wait()
-    return plain(printed)
+    return plain_catalogue(printed)
 
 
-def plain(printed: bytes) -> bytes:
-    """b"" where it is no catalogue."""
+def plain_catalogue(printed: bytes) -> bytes:
+    """The catalogue without settings that change prompts and tools; b"" if it is no catalogue."""
     known = object_of(printed.decode("utf-8", "replace"))
     models = known.get("models") if known is not None else None
     if known is None or not isinstance(models, list) or not models:
@@ -243,7 +234,7 @@ def _settings(config: BackendConfig) -> JsonObject:
         provider = {f"{table}.request_max_retries": 0, f"{table}.stream_max_retries": 0}
     else:
         provider = {}  # a built-in provider has no settings
-    return merged(bare_settings(_EVERY_VERSION), switched_on(config.built_in_tools), provider, own)
+    return merged(BARE_SETTINGS, enable(config.built_in_tools), provider, own)
 
 
 def _secrets(config: JsonObject, environ: Mapping[str, str]) -> list[str]:
@@ -265,12 +256,6 @@ def _of_codex(config: JsonObject) -> JsonObject:
 
 
 def _not_started(error: SessionLost | RequestRefused | TimeoutError) -> UpstreamError:
-    if isinstance(error, TimeoutError):
-        why = f"it did not answer initialize within {_INTRODUCTION:.0f} seconds."
-    else:
-        why = str(error)
-    return UpstreamError(
-        f"the app-server of Codex did not start: {why}",
-        code="codex_not_started",
-        hint=_DOCTOR,
-    )
+    is_late = isinstance(error, TimeoutError)
+    why = f"it did not answer initialize within {_INITIALIZE_SECONDS:.0f} seconds." if is_late else str(error)
+    return UpstreamError(f"the app-server of Codex did not start: {why}", code="codex_not_started", hint=_DOCTOR)

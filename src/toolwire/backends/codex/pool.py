@@ -18,16 +18,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...errors import GatewayError, UpstreamError
-from ..sessions import SessionLost
+from ..sessions import BackgroundTasks, SessionLost
 from .worker import AppServerWorker
 
-_FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 30.0
-_PATIENCE = 2.0  # seconds that a request waits for a pause to end
-_STARTING = 4  # turns that a running worker takes before another one is started
-_PAUSING = 1e6  # burden of a slot that pauses: it is chosen last
+_FIRST_PAUSE = 0.5  # seconds
+_MAX_PAUSE = 30.0
+_MAX_WAIT = 2.0  # seconds that a request waits for a pause to end
+_START_LOAD = 4  # turns that a running worker takes before another one is started
+_PAUSE_LOAD = 1e6  # a slot that pauses is chosen last
 _MAX_PROCESSES = 64  # whose memory is added up
-_LOOKING = 10  # threads between two checks of the memory
+_MEMORY_INTERVAL = 10  # threads between two checks of the memory
 
 
 class WorkerLimits(Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Lease:
         self.worker = worker
         self._pool = pool
         self._slot = slot
-        self._is_back = False
+        self._is_released = False
 
     def distrust(self) -> None:
         """The worker does not respond: it gets no new turns."""
@@ -52,11 +52,10 @@ class Lease:
             self._slot.worker = None
 
     def release(self, *, is_good: bool) -> None:
-        """is_good: the app-server worked, whatever the model answered."""
-        if self._is_back:
-            return
-        self._is_back = True
-        self._pool._take_back(self._slot, self.worker, is_good=is_good)
+        """is_good: the app-server worked, also if the model failed."""
+        if not self._is_released:
+            self._is_released = True
+            self._pool._take_back(self._slot, self.worker, is_good=is_good)
 
 
 class WorkerPool:
@@ -69,8 +68,8 @@ class WorkerPool:
         self._limits = limits or WorkerLimits()
         self._slots = [_Slot() for _ in range(max(1, size))]
         self._busy: dict[AppServerWorker, int] = {}  # all running workers, including retired ones
-        self._looked: dict[AppServerWorker, int] = {}  # threads opened at the last check of its memory
-        self._closing: set[asyncio.Task[None]] = set()
+        self._checked: dict[AppServerWorker, int] = {}  # threads opened at the last check of its memory
+        self._closing = BackgroundTasks()
         self._is_closed = False
 
     @property
@@ -87,8 +86,8 @@ class WorkerPool:
         if self._is_closed:
             raise _closed()
         for slot in self._slots:
-            self._bury(slot)
-        slot = self._slots[min(range(len(self._slots)), key=self._burden)]
+            self._remove_dead(slot)
+        slot = self._slots[min(range(len(self._slots)), key=self._load)]
         slot, worker = (slot, slot.worker) if slot.worker is not None else await self._started_or_other(slot)
         if worker not in self._busy:
             raise _closed()
@@ -112,8 +111,7 @@ class WorkerPool:
         await asyncio.gather(*starting, return_exceptions=True)
         for worker in list(self._busy):
             self._close_soon(worker)
-        while self._closing:
-            await asyncio.wait(self._closing)
+        await self._closing.wait()
 
     def retire(self) -> None:
         """Retires all running workers."""
@@ -122,14 +120,14 @@ class WorkerPool:
             if worker is not None and not self._busy[worker]:
                 self._close_soon(worker)
 
-    def _burden(self, index: int) -> float:
+    def _load(self, index: int) -> float:
         slot = self._slots[index]
         if slot.worker is not None:
             return self._busy[slot.worker] + index / 1000
         if slot.starting is not None:
-            return _STARTING + slot.waiting + index / 1000
+            return _START_LOAD + slot.waiting + index / 1000
         pause = slot.pause()
-        return _PAUSING + pause if pause > 0 else _STARTING - 0.5 + index / 1000
+        return _PAUSE_LOAD + pause if pause > 0 else _START_LOAD - 0.5 + index / 1000
 
     async def _started_or_other(self, slot: _Slot) -> tuple[_Slot, AppServerWorker]:
         """Falls back to a running worker where the slot's does not start."""
@@ -145,7 +143,7 @@ class WorkerPool:
         """Concurrent requests share one start; cancelling a request does not stop it."""
         if slot.starting is None:
             slot.starting = asyncio.create_task(self._start_in(slot))
-            slot.starting.add_done_callback(_look_at)
+            slot.starting.add_done_callback(lambda task: task.cancelled() or task.exception())  # else asyncio logs it
         starting = slot.starting
         slot.waiting += 1
         try:
@@ -159,14 +157,17 @@ class WorkerPool:
     async def _start_in(self, slot: _Slot) -> AppServerWorker:
         try:
             pause = slot.pause()
-            if pause > _PATIENCE and slot.error is not None:
-                raise _again(slot.error, pause)
+            if pause > _MAX_WAIT and slot.error is not None:
+                last, headers = slot.error, {"retry-after": str(math.ceil(pause))}
+                raise UpstreamError(
+                    last.message, status=last.status, code=last.code, where=last.where, hint=last.hint, headers=headers
+                )
             await asyncio.sleep(pause)
-            worker = await self._start()
-        except GatewayError as error:
-            if not isinstance(error, _Pausing):
+            try:
+                worker = await self._start()
+            except GatewayError as error:
                 slot.fail(error)
-            raise
+                raise
         finally:
             slot.starting = None
         slot.worker = worker
@@ -177,15 +178,15 @@ class WorkerPool:
         if worker not in self._busy:  # the pool was closed in the meantime
             return
         self._busy[worker] -= 1
-        self._bury(slot)
+        self._remove_dead(slot)
         if is_good and slot.worker is worker:
             slot.recover()
-        if slot.worker is worker and self._is_enough(worker):
+        if slot.worker is worker and self._is_used_up(worker):
             slot.worker = None
         if slot.worker is not worker and not self._busy.get(worker):
             self._close_soon(worker)
 
-    def _bury(self, slot: _Slot) -> None:
+    def _remove_dead(self, slot: _Slot) -> None:
         """Removes a dead worker from its slot."""
         worker = slot.worker
         if worker is None or worker.is_alive:
@@ -195,24 +196,22 @@ class WorkerPool:
         if not self._busy[worker]:
             self._close_soon(worker)
 
-    def _is_enough(self, worker: AppServerWorker) -> bool:
+    def _is_used_up(self, worker: AppServerWorker) -> bool:
         if 0 < self._limits.threads <= worker.opened:
             return True
-        if not self._limits.memory or worker.opened - self._looked.get(worker, 0) < _LOOKING:
+        if not self._limits.memory or worker.opened - self._checked.get(worker, 0) < _MEMORY_INTERVAL:
             return False
-        self._looked[worker] = worker.opened
+        self._checked[worker] = worker.opened
         return memory_of(worker.channel.pid) > self._limits.memory
 
     def _close_soon(self, worker: AppServerWorker) -> None:
         if self._busy.pop(worker, None) is None:
             return
-        self._looked.pop(worker, None)
+        self._checked.pop(worker, None)
         for slot in self._slots:
             if slot.worker is worker:
                 slot.worker = None
-        task = asyncio.create_task(worker.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing.start(worker.close())
 
 
 def died(fault: SessionLost | None) -> UpstreamError:
@@ -242,27 +241,6 @@ def _closed() -> UpstreamError:
     return UpstreamError("this back end is closed.", status=503, code="closed")
 
 
-def _look_at(task: asyncio.Task[AppServerWorker]) -> None:
-    """Marks an exception as retrieved, so that asyncio does not log it."""
-    if not task.cancelled():
-        task.exception()
-
-
-class _Pausing(UpstreamError):
-    """The slot pauses after failures, and no start was tried."""
-
-
-def _again(error: GatewayError, pause: float) -> _Pausing:
-    return _Pausing(
-        error.message,
-        status=error.status,
-        code=error.code,
-        where=error.where,
-        hint=error.hint,
-        headers={"retry-after": str(math.ceil(pause))},
-    )
-
-
 class _Slot:
     """A place for one worker, with its recent failures."""
 
@@ -279,7 +257,7 @@ class _Slot:
 
     def fail(self, error: GatewayError) -> None:
         self.error = error
-        self._not_before = time.monotonic() + min(_FIRST_PAUSE * 2**self._failures, _LONGEST_PAUSE)
+        self._not_before = time.monotonic() + min(_FIRST_PAUSE * 2**self._failures, _MAX_PAUSE)
         self._failures = min(self._failures + 1, 10)
 
     def recover(self) -> None:

@@ -1,12 +1,15 @@
 """Threads that are stored between the requests of one conversation, so that all requests have one prompt cache key.
 
-Codex sends the id of a thread as `prompt_cache_key`, and nothing else can set it; with a thread for each request the provider's prompt
-cache finds nothing. So a thread is stored after its answer. The items that were injected before its turn are its floor. The next request
-reverts the thread to its floor, which drops the turn, and injects only what is new.
+Codex sends the id of a thread as `prompt_cache_key`; with a thread for each request the provider's prompt cache finds nothing. So a
+thread is stored after its answer. The items that were injected before its turn are its floor. The next request reverts the thread to
+its floor, which drops the turn, and injects only the new items.
 
 A request may take a thread only if it would start the same one (model, tools, instructions, settings, owner and the client's own
-cache key) and its conversation begins with the floor, item by item: a conversation that was edited starts a new thread. A
-thread is used by one request at a time.
+cache key) and its conversation begins with the floor, item by item: an edited conversation starts a new thread. A thread is used by
+one request at a time.
+
+Codex 0.166 also takes the key from the session id in a rollout file that thread/resume reads. That way is not used: a resumed thread
+reports no raw items, so the end of a response with several calls is unknown and the proofs of reasoning are lost.
 """
 
 from __future__ import annotations
@@ -23,29 +26,28 @@ from ..sessions import Parking, SessionLost
 from .wire.request_out import ThreadOpening, cache_key
 from .worker import AppServerWorker, RequestRefused, Thread
 
-SECONDS = 600.0  # providers cache a prompt for some minutes
-MOST = 64  # threads; each takes about 2 MB of Codex's memory
-MOST_USES = 50  # requests of one thread; 0.166 takes 5 ms longer after each revert
-_REVERTING = 10.0  # seconds; it takes some 25 ms
+STORED_SECONDS = 600.0  # providers cache a prompt for some minutes
+MAX_THREADS = 64  # each takes about 2 MB of Codex's memory
+MAX_USES = 50  # requests of one thread; in 0.166 each revert takes 5 ms longer than the one before
+_REVERT_SECONDS = 10.0  # it takes some 25 ms
 
 
 class StoredThread(Struct, eq=False):
-    """A thread and how to revert it: turn_id is the turn to drop, count the items of its floor. uses: requests so far. resting
-    ends with the turn."""
+    """turn_id: the turn to drop. count: the items of its floor. uses: requests so far. stopping: the task that stops the turn."""
 
     worker: AppServerWorker
     thread: Thread
     turn_id: str
     count: int
     uses: int
-    resting: asyncio.Task[None]
+    stopping: asyncio.Task[None]
 
-    async def take_back(self) -> bool:
-        """Reverts the thread to its floor. False where Codex refuses, and a new thread is necessary."""
-        await asyncio.wait([self.resting])
+    async def revert(self) -> bool:
+        """Reverts the thread to its floor. False if Codex refuses, and a new thread is necessary."""
+        await asyncio.wait([self.stopping])
         try:
             params = {"threadId": self.thread.id, "beforeTurnId": self.turn_id}
-            await self.worker.ask("thread/revert", params, _REVERTING)
+            await self.worker.ask("thread/revert", params, _REVERT_SECONDS)
         except (SessionLost, RequestRefused, TimeoutError):
             return False
         self.thread.ready()  # messages of earlier turns
@@ -63,12 +65,9 @@ def places_of(opening: ThreadOpening, request: Request) -> list[ResumePoint]:
     return places[::-1]
 
 
-def taken(kept: Parking[StoredThread], places: list[ResumePoint]) -> StoredThread | None:
+def take_thread(stored: Parking[StoredThread], places: list[ResumePoint]) -> StoredThread | None:
     """The thread with the longest prefix of the conversation."""
-    for place in places:
-        if (found := kept.take(place)) is not None:
-            return found
-    return None
+    return next((found for place in places if (found := stored.take(place)) is not None), None)
 
 
 def _add(digest: blake2b, value: Json) -> None:

@@ -22,7 +22,7 @@ from ..sessions import AnswerTimeouts, BackgroundTasks, SessionLost, read_first
 from .home import Home
 from .host import Program
 from .pool import Lease, died
-from .stored_threads import MOST_USES, StoredThread
+from .stored_threads import MAX_USES, StoredThread
 from .wire.answer_in import CodexTurnDecoder
 from .wire.approvals import refuse_call
 from .wire.errors import refused
@@ -31,21 +31,24 @@ from .wire.request_out import ThreadOpening, tool_answer
 from .wire.versions import Abilities, Version
 from .worker import Declined, RequestRefused, Thread, ThreadMessage
 
-COUNT = "thread/tokenUsage/updated"
+TOKEN_COUNT = "thread/tokenUsage/updated"
 SILENCE = 0.15  # seconds after a call in which another one would have begun
 LONG_SILENCE = 3.0  # for versions that report the end of a response: some providers count no tokens, and then the report is missing
-_COUNTS_FIRST = Version(0, 130)  # the last that was seen to
-_STARTING = 60.0  # seconds for a thread or a turn to start, or for a result to be accepted
-_LEAVING = 5.0  # seconds for an interrupt to be answered
+_COUNTS_FIRST = Version(0, 130)  # the last version that was seen to count tokens while calls wait
+_START_SECONDS = 60.0  # for a thread or a turn to start, or for a result to be accepted
+_STOP_SECONDS = 5.0  # for an interrupt to be answered
 _SKIPPED = (
     "Codex has a tool of this name and did not offer the client's to the model; the next request gives it another name"
 )
-_ERRED = 2.0  # seconds after an error that ends the turn; 0.130 sends nothing more for a turn that never started
+_ERROR_SECONDS = 2.0  # after an error that ends the turn; 0.130 sends nothing more for a turn that never started
 
 
 class AnswerEnd:
-    """Detects the end of a response, for one turn; begin() starts the next response. is_raw: Codex reports raw items, and with them all calls
-    of a response. A resumed thread has none, and reports a call only after the result of the one before it."""
+    """Detects the end of a response, for one turn; begin() starts the next response.
+
+    is_raw: Codex reports raw items, and with them all calls of a response. A resumed thread has none, and reports a call only after the
+    result of the one before it.
+    """
 
     def __init__(self, version: Version, abilities: Abilities, *, is_raw: bool = True) -> None:
         self._counts_first = not abilities.marker and version[:2] <= _COUNTS_FIRST[:2]
@@ -65,7 +68,7 @@ class AnswerEnd:
 
     def notify(self, method: str, params: JsonObject) -> None:
         """Codex repeats a token count when the next response begins; only a new count means that a response has ended."""
-        if method != COUNT or not self._counts_first:
+        if method != TOKEN_COUNT or not self._counts_first:
             return
         usage = params.get("tokenUsage")
         total = usage.get("total") if isinstance(usage, dict) else None
@@ -75,7 +78,7 @@ class AnswerEnd:
 
 
 class CodexTurn:
-    """Its owner must call leave() or keep(), whatever happens."""
+    """Its owner must call leave() or store() at the end, also after an error. place: where its thread is stored for the next request."""
 
     def __init__(self, lease: Lease, program: Program, timeouts: AnswerTimeouts) -> None:
         self.program = program
@@ -86,11 +89,11 @@ class CodexTurn:
         self._thread: Thread | None = None
         self._decoder = CodexTurnDecoder("")
         self._names = CodexToolNames()
-        self._stopping: StopFilter | None = None
-        self._is_kept = False  # the thread can serve another request
+        self._stop_filter: StopFilter | None = None
+        self._is_reusable = False  # the thread can serve another request
         self._count = 0  # items that were injected into it
         self._uses = 1  # requests so far, including this one
-        self.place: ResumePoint | None = None  # where the thread is stored for the next request
+        self.place: ResumePoint | None = None
         self._is_running = False  # Codex works, or waits for results
         self._ending = AnswerEnd(program.version, program.abilities)
         self._results: dict[str, ToolResult] = {}  # that Codex has not requested yet
@@ -116,29 +119,29 @@ class CodexTurn:
     def skipped(self) -> tuple[Loss, ...]:
         """Tools of the request that Codex did not offer to the model, according to its log."""
         found = (name for name in sorted(self._lease.worker.channel.skipped_tools()) if name in self._names)
-        return tuple(Loss("tool.skipped", self._names.known(name), _SKIPPED) for name in found)
+        return tuple(Loss("tool.skipped", self._names.client(name), _SKIPPED) for name in found)
 
     @property
     def limits(self) -> JsonObject:
         """The rate limits that Codex reported last."""
         return self._lease.worker.limits
 
-    async def begin(self, opening: ThreadOpening, request: Request, kept: StoredThread | None = None) -> None:
-        """kept: a thread that has the first part of the conversation. Raises UpstreamError where Codex rejects the request."""
+    async def begin(self, opening: ThreadOpening, request: Request, stored: StoredThread | None = None) -> None:
+        """stored: a thread that has the first part of the conversation. Raises UpstreamError if Codex rejects the request."""
         worker, program = self._lease.worker, self.program
-        start = kept.count if kept is not None else 0
-        self._uses = kept.uses + 1 if kept is not None else 1
+        start = stored.count if stored is not None else 0
+        self._uses = stored.uses + 1 if stored is not None else 1
         self._names = opening.names
         self._count = len(opening.inject)
         self._ending = AnswerEnd(program.version, program.abilities, is_raw=opening.method == "thread/start")
         try:
-            self._is_kept = opening.is_reusable
-            self._thread = thread = kept.thread if kept is not None else await self._opened(opening)
+            self._is_reusable = opening.is_reusable
+            self._thread = thread = stored.thread if stored is not None else await self._open_thread(opening)
             thread.request_id = wire_trace.request_id()
             if opening.inject[start:]:
-                await worker.ask("thread/inject_items", opening.injection(thread.id, start), _STARTING)
+                await worker.ask("thread/inject_items", opening.injection(thread.id, start), _START_SECONDS)
             self._is_running = True
-            started = await worker.ask("turn/start", opening.turn_of(thread.id), _STARTING)
+            started = await worker.ask("turn/start", opening.turn_of(thread.id), _START_SECONDS)
         except (SessionLost, RequestRefused, TimeoutError) as error:
             raise self._fault(error) from None
         self._decoder = CodexTurnDecoder(thread.id, _turn_id(started), model=request.model, names=opening.names)
@@ -176,58 +179,51 @@ class CodexTurn:
             raise self._fault(error) from None
         return self._process_events(events)
 
-    def keep(self, cleanup: BackgroundTasks) -> StoredThread | None:
+    def store(self, cleanup: BackgroundTasks) -> StoredThread | None:
         """The thread for the next request, in place of leave(): the turn is stopped and the worker freed in the background.
-        None where the thread is of no use."""
-        if not self._is_kept or self._thread is None or self._is_faulty or not self._lease.worker.is_alive:
+        None if the thread cannot be used again."""
+        if not self._is_reusable or self._thread is None or self._is_faulty or not self._lease.worker.is_alive:
             return None
-        if self._uses >= MOST_USES:
+        if self._uses >= MAX_USES:
             return None
-        resting = cleanup.start(self._rest(self._thread))
-        return StoredThread(self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, resting)
+        stopping = cleanup.start(self._stop_and_release(self._thread))
+        return StoredThread(self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, stopping)
 
     async def leave(self, home: Home | None) -> None:
         """Stops the turn, deletes the thread and frees the worker."""
-        try:
-            if self._thread is not None:
-                await self._stop(self._thread)
-                await self._drop(self._thread)
-        except TimeoutError:
-            self._is_faulty = True
-            self._lease.distrust()
-        except SessionLost:
-            self._is_faulty = True
-        finally:
-            self._forget(home)
+        if self._thread is None:
             self._lease.release(is_good=not self._is_faulty)
+        else:
+            await self._stop_and_release(self._thread, is_dropped=True, home=home)
 
-    async def _opened(self, opening: ThreadOpening) -> Thread:
+    async def _open_thread(self, opening: ThreadOpening) -> Thread:
         """Raises SessionLost, RequestRefused or TimeoutError."""
         worker = self._lease.worker
         try:
-            return await worker.open(opening.method, opening.params, _STARTING)
+            return await worker.open(opening.method, opening.params, _START_SECONDS)
         except RequestRefused:
             if not opening.is_reusable:
                 raise
-            thread = await worker.open(opening.method, opening.ephemeral_params(), _STARTING)
-            worker.can_store = self._is_kept = False  # that option was what it refused
+            thread = await worker.open(opening.method, opening.ephemeral_params(), _START_SECONDS)
+            worker.can_store = self._is_reusable = False
             return thread
 
-    async def _rest(self, thread: Thread) -> None:
+    async def _stop_and_release(self, thread: Thread, *, is_dropped: bool = False, home: Home | None = None) -> None:
         try:
             await self._stop(thread)
-        except TimeoutError:
-            self._is_faulty = True
-            self._lease.distrust()
-        except SessionLost:
-            self._is_faulty = True
+            if is_dropped:
+                await self._drop(thread)
+        except (SessionLost, TimeoutError) as error:
+            self._fault(error)
         finally:
+            if is_dropped and home is not None:
+                self._delete_files(thread, home)
             self._lease.release(is_good=not self._is_faulty)
 
     def _listen(self, request: Request) -> None:
         self.is_over = False
         self.calls = []
-        self._stopping = StopFilter(request.sampling.stop) if any(request.sampling.stop) else None
+        self._stop_filter = StopFilter(request.sampling.stop) if any(request.sampling.stop) else None
 
     async def _read(self, seconds: float, deadline: float) -> list[Event]:
         """The events of all messages so far; waits if there are none. seconds: the timeout that ends at the deadline."""
@@ -258,7 +254,7 @@ class CodexTurn:
     def _wait(self, seconds: float) -> float:
         if self._decoder.is_waiting:
             return self._ending.silence
-        return min(seconds, _ERRED) if self._has_erred else seconds
+        return min(seconds, _ERROR_SECONDS) if self._has_erred else seconds
 
     def _decode(self, message: ThreadMessage) -> list[Event]:
         match message:
@@ -276,14 +272,14 @@ class CodexTurn:
                 return self._decoder.notify(message.method, message.params)
 
     def _process_events(self, events: list[Event]) -> list[Event]:
-        if self._stopping is not None:
-            events = self._stopping.send(events)
+        if self._stop_filter is not None:
+            events = self._stop_filter.send(events)
         # The ids of turns are numbers in old versions, the same in every thread.
         events = [replace(event, id=new_id("gen_")) if isinstance(event, Started) else event for event in events]
         self.calls += [
             event.part for event in events if isinstance(event, PartEnded) and isinstance(event.part, ToolCall)
         ]
-        self.is_over = self._decoder.is_over if self._stopping is None else self._stopping.is_over
+        self.is_over = self._decoder.is_over if self._stop_filter is None else self._stop_filter.is_over
         return events
 
     async def _deliver(self) -> None:
@@ -292,15 +288,15 @@ class CodexTurn:
             call = self._decoder.calls.get(call_id)
             if call is not None and call.request_id is not None:
                 answer = tool_answer(self._results.pop(call_id), self.program.abilities)
-                await self._lease.worker.reply(call.request_id, answer, _STARTING)
+                await self._lease.worker.reply(call.request_id, answer, _START_SECONDS)
 
     async def _stop(self, thread: Thread) -> None:
         for message in thread.ready():
             self._decode(message)
         if self._is_running and self._lease.worker.is_alive:
             params = {"threadId": thread.id, "turnId": self._decoder.turn_id}
-            with suppress(RequestRefused):  # it has ended in the meantime
-                await self._lease.worker.ask("turn/interrupt", params, _LEAVING)
+            with suppress(RequestRefused):  # the turn has ended in the meantime
+                await self._lease.worker.ask("turn/interrupt", params, _STOP_SECONDS)
 
     async def _drop(self, thread: Thread) -> None:
         worker, abilities = self._lease.worker, self.program.abilities
@@ -308,19 +304,17 @@ class CodexTurn:
         if not worker.is_alive:
             return
         method = "thread/unsubscribe" if abilities.unsubscribe else "" if abilities.ephemeral else "thread/archive"
-        method = "thread/delete" if self._is_kept else method
+        method = "thread/delete" if self._is_reusable else method
         if method:
-            with suppress(RequestRefused):  # one without a turn has nothing to be archived
-                await worker.ask(method, {"threadId": thread.id}, _LEAVING)
+            with suppress(RequestRefused):  # a thread without a turn cannot be archived
+                await worker.ask(method, {"threadId": thread.id}, _STOP_SECONDS)
 
-    def _forget(self, home: Home | None) -> None:
-        """Deletes files of the thread, also those of a process that has died."""
-        if home is None or self._thread is None:
-            return
-        if self._thread.path:
-            home.forget(self._thread.path)
-        if self._is_kept:
-            home.forget_thread(self._thread.id)
+    def _delete_files(self, thread: Thread, home: Home) -> None:
+        """Also those of a process that has died."""
+        if thread.path:
+            home.delete(thread.path)
+        if self._is_reusable:
+            home.delete_thread(thread.id)
 
     def _fault(self, error: SessionLost | RequestRefused | TimeoutError) -> UpstreamError:
         match error:
@@ -332,7 +326,7 @@ class CodexTurn:
             case _:
                 self._is_faulty = True
                 self._lease.distrust()
-                return _too_slow(_STARTING)
+                return _too_slow(_START_SECONDS)
 
 
 def _now() -> float:

@@ -17,13 +17,13 @@ from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
 from ...errors import quote
-from ...subprocesses import close_pipes, signal_group, start, wait_for_exit
+from ...subprocesses import close_pipes, signal_group, start, stop
 from .target import Target
 
 LONGEST_LINE = 32 << 20  # an image in base64 is one line
 MOST_GARBAGE = 1 << 20  # bytes since the last valid message
 _MAX_STDERR = 8192
-_GRACE = 1.0  # seconds to exit after the end of input, and again after SIGTERM
+_GRACE = 1.0  # seconds to exit after the end of input
 _CHUNK = 1 << 16
 
 
@@ -118,18 +118,12 @@ class StdioTransport:
                 self._stderr = (self._stderr + chunk)[-_MAX_STDERR:]
 
     async def _stop(self) -> None:
-        """End of input, SIGTERM, SIGKILL, with time to exit after each; then SIGKILL to the rest of the group."""
         process = self._process
         if process is None:
             return
-        assert process.stdin is not None
-        process.stdin.close()
-        if self.fault or not await wait_for_exit(process, _GRACE):
-            signal_group(process, signal.SIGKILL if self.fault else signal.SIGTERM)
-        if not await wait_for_exit(process, _GRACE):
+        if self.fault:
             signal_group(process, signal.SIGKILL)
-            await wait_for_exit(process, _GRACE)
-        signal_group(process, signal.SIGKILL)
+        await stop(process, _GRACE)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -76,8 +76,7 @@ def test_one_behind_a_launcher_that_will_not_leave_is_killed_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The npm package is such a launcher."""
-    monkeypatch.setattr("toolwire.backends.codex.transport.process._LEAVING", 0.1)
-    monkeypatch.setattr("toolwire.backends.codex.transport.process._ENDING", 0.1)
+    monkeypatch.setattr("toolwire.backends.codex.transport.process._EXIT_SECONDS", 0.1)
     environ, mark = environment()
 
     async def main() -> int:

@@ -346,9 +346,7 @@ def test_names_that_codex_would_refuse_come_back_as_the_clients() -> None:
     names = CodexToolNames(["mcp__files__read"])
     decoder = CodexTurnDecoder(THREAD, TURN, names=names)
     (call,) = [
-        event
-        for event in raw_call(decoder, "c", names.written("mcp__files__read"), "{}")
-        if isinstance(event, PartEnded)
+        event for event in raw_call(decoder, "c", names.wire("mcp__files__read"), "{}") if isinstance(event, PartEnded)
     ]
     assert isinstance(call.part, ToolCall)
     assert (call.part.name, call.part.raw, call.part.args) == ("mcp__files__read", "{}", {})

@@ -20,7 +20,7 @@ from toolwire.backends.codex.wire.request_out import (
     turn_members,
 )
 from toolwire.backends.codex.wire.settings import ThreadSetup
-from toolwire.backends.codex.wire.versions import BY_NAME, Abilities, Tier, Version, abilities_of
+from toolwire.backends.codex.wire.versions import TIERS, Abilities, Tier, Version, abilities_of
 from toolwire.types import Loss, Media, OutputFormat, Request, Sampling, Text, Thinking, Tool, ToolChoice, ToolResult
 
 NEW, HELD, OLD = (abilities_of(version) for version in (Version(0, 166), Version(0, 98), Version(0, 89)))
@@ -50,18 +50,18 @@ def asking(*messages: Any, **members: Any) -> Request:
 def test_a_thread_with_tools_is_started_as_the_recorded_client_did() -> None:
     (recorded,) = sent("0.166.0", "54_dynamic_parallel_raw_events", "thread/start")
     asked = asking(message("system", "DEV"), message("user", "SC=dyn2"), tools=(TOOL,))
-    assert thread_start(asked, BY_NAME["replay"], NEW, SETUP) == (recorded, [])
+    assert thread_start(asked, TIERS["replay"], NEW, SETUP) == (recorded, [])
 
 
 def test_an_old_thread_is_started_as_the_recorded_client_did() -> None:
     (recorded,) = sent("0.89.0", "02_plain_turn", "thread/start")
     asked = asking(message("system", "DEV"), message("user", "SC=plain"))
-    params, losses = thread_start(asked, BY_NAME["sentinel"], OLD, SETUP)
+    params, losses = thread_start(asked, TIERS["sentinel"], OLD, SETUP)
     assert (params, losses) == (recorded | {"experimentalRawEvents": True}, [])
 
 
 def test_a_replayed_conversation_is_opened_as_the_recorded_client_did() -> None:
-    made = opening(asking(message("system", "DEV"), *WEATHER, tools=(TOOL,)), BY_NAME["replay"], NEW, SETUP)
+    made = opening(asking(message("system", "DEV"), *WEATHER, tools=(TOOL,)), TIERS["replay"], NEW, SETUP)
     (started,) = sent("0.166.0", "50_inject_items_then_empty_turn", "thread/start")
     (injected,) = sent("0.166.0", "50_inject_items_then_empty_turn", "thread/inject_items")
     (turn,) = sent("0.166.0", "50_inject_items_then_empty_turn", "turn/start")
@@ -78,7 +78,7 @@ def test_an_image_is_given_to_an_old_turn_as_the_recorded_client_did() -> None:
     (turn,) = sent("0.89.0", "36_image_input", "turn/start")
     (text, image) = turn["input"]
     given = Media(kind="image", mime="image/png", data=image["url"].partition(",")[2])
-    made = opening(asking(message("user", text["text"], given)), BY_NAME["sentinel"], OLD, SETUP)
+    made = opening(asking(message("user", text["text"], given)), TIERS["sentinel"], OLD, SETUP)
     assert made.turn_of(turn["threadId"]) == turn
     assert (made.method, made.inject) == ("thread/start", [])
 
@@ -91,7 +91,7 @@ def test_a_schema_is_asked_for_as_the_recorded_client_did() -> None:
 
 def test_an_old_conversation_is_resumed_from_its_history() -> None:
     asked = asking(message("system", "DEV"), *WEATHER, message("user", "next SC=plain"))
-    made = opening(asked, BY_NAME["sentinel"], OLD, SETUP)
+    made = opening(asked, TIERS["sentinel"], OLD, SETUP)
     (recorded,) = sent("0.89.0", "50_resume_history_empty_turn", "thread/resume")
     assert made.method == "thread/resume"
     assert [item["type"] for item in made.params["history"]] == [item["type"] for item in recorded["history"]]
@@ -101,7 +101,7 @@ def test_an_old_conversation_is_resumed_from_its_history() -> None:
 
 
 def test_a_thread_with_tools_that_takes_no_items_is_told_the_conversation_as_text() -> None:
-    made = opening(asking(*WEATHER, tools=(TOOL,)), BY_NAME["held"], HELD, SETUP)
+    made = opening(asking(*WEATHER, tools=(TOOL,)), TIERS["held"], HELD, SETUP)
     assert (made.method, made.inject) == ("thread/start", [])
     assert made.params["dynamicTools"][0]["name"] == "get_weather"
     assert "type" not in made.params["dynamicTools"][0]  # there were no kinds of them yet
@@ -109,13 +109,11 @@ def test_a_thread_with_tools_that_takes_no_items_is_told_the_conversation_as_tex
 
 
 def test_base_instructions_stay_unless_the_owner_says_otherwise() -> None:
-    params, _ = thread_start(asking(), BY_NAME["replay"], NEW, ThreadSetup(cwd="/w"))
+    params, _ = thread_start(asking(), TIERS["replay"], NEW, ThreadSetup(cwd="/w"))
     assert "baseInstructions" not in params
     assert "developerInstructions" not in params
     assert (
-        thread_start(asking(), BY_NAME["replay"], NEW, ThreadSetup(cwd="/w", base_instructions=""))[0][
-            "baseInstructions"
-        ]
+        thread_start(asking(), TIERS["replay"], NEW, ThreadSetup(cwd="/w", base_instructions=""))[0]["baseInstructions"]
         == ""
     )
 
@@ -200,20 +198,20 @@ def test_how_much_to_think(thinking: Thinking | None, members: dict[str, str]) -
 
 def test_the_model_and_how_much_it_says_are_passed() -> None:
     asked = replace(asking(output=OutputFormat(verbosity="low")), model="gpt")
-    params, _ = thread_start(asked, BY_NAME["replay"], NEW, ThreadSetup(cwd="/w", settings={"a": {"b": 1}}))
+    params, _ = thread_start(asked, TIERS["replay"], NEW, ThreadSetup(cwd="/w", settings={"a": {"b": 1}}))
     assert params["model"] == turn_members(asked, [])["model"] == "gpt"
     assert params["config"] == {"a.b": 1, "model_verbosity": "low"}
     own = ThreadSetup(cwd="/w", settings={"model_verbosity": "high"})
-    assert thread_start(asked, BY_NAME["replay"], NEW, own)[0]["config"] == {"model_verbosity": "high"}
+    assert thread_start(asked, TIERS["replay"], NEW, own)[0]["config"] == {"model_verbosity": "high"}
 
 
 def test_strict_tools_are_checked_by_the_gateway() -> None:
-    _, losses = thread_start(asking(tools=(replace(TOOL, strict=True),)), BY_NAME["replay"], NEW, SETUP)
+    _, losses = thread_start(asking(tools=(replace(TOOL, strict=True),)), TIERS["replay"], NEW, SETUP)
     assert [(loss.feature, loss.where) for loss in losses] == [("tool.strict", "get_weather")]
 
 
 def test_a_tool_without_a_schema_takes_an_object() -> None:
-    params, _ = thread_start(asking(tools=(Tool(name="f"),)), BY_NAME["replay"], NEW, SETUP)
+    params, _ = thread_start(asking(tools=(Tool(name="f"),)), TIERS["replay"], NEW, SETUP)
     assert params["dynamicTools"] == [
         {"type": "function", "name": "f", "description": "", "inputSchema": {"type": "object", "properties": {}}}
     ]
@@ -222,12 +220,10 @@ def test_a_tool_without_a_schema_takes_an_object() -> None:
 def test_where_built_in_tools_stay_none_of_them_hides_one_of_the_clients() -> None:
     tools = (Tool(name="update_plan"),)
     assert (
-        thread_start(asking(tools=tools), BY_NAME["held"], HELD, SETUP)[0]["dynamicTools"][0]["name"]
+        thread_start(asking(tools=tools), TIERS["held"], HELD, SETUP)[0]["dynamicTools"][0]["name"]
         == "client_update_plan"
     )
-    assert (
-        thread_start(asking(tools=tools), BY_NAME["replay"], NEW, SETUP)[0]["dynamicTools"][0]["name"] == "update_plan"
-    )
+    assert thread_start(asking(tools=tools), TIERS["replay"], NEW, SETUP)[0]["dynamicTools"][0]["name"] == "update_plan"
 
 
 def result(*parts: Text | Media, is_error: bool = False) -> ToolResult:
@@ -278,13 +274,13 @@ def test_results_in_the_form_of_each_version(given: ToolResult, abilities: Abili
 def test_the_request_is_not_touched() -> None:
     asked = request(*WEATHER, tools=(TOOL,))
     before = repr(asked)
-    opening(asked, BY_NAME["replay"], NEW, SETUP)
+    opening(asked, TIERS["replay"], NEW, SETUP)
     assert repr(asked) == before
 
 
 def test_old_versions_are_told_that_a_model_can_think_where_it_is_to() -> None:
     def config(thinking: Thinking | None, abilities: Abilities) -> object:
-        return thread_start(asking(thinking=thinking), BY_NAME["sentinel"], abilities, SETUP)[0].get("config")
+        return thread_start(asking(thinking=thinking), TIERS["sentinel"], abilities, SETUP)[0].get("config")
 
     assert config(Thinking(effort="low"), OLD) == {"model_supports_reasoning_summaries": True}
     assert config(Thinking(effort="low"), NEW) is config(Thinking(mode="off"), OLD) is config(None, OLD) is None

@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.backends.codex.wire.recorded import VERSIONS, records
-from toolwire.backends.codex.wire.versions import (
-    SINCE,
-    TIERS,
-    UNTIL,
-    Abilities,
-    Version,
-    abilities_of,
-    tier_for,
-    version_of,
-)
+from toolwire.backends.codex.wire.versions import Version, abilities_of, tier_for, version_of
 from toolwire.errors import ConfigError
 
 
@@ -73,13 +64,6 @@ def test_the_removed_tier_is_read_as_auto() -> None:
 def test_a_tier_that_nobody_knows_is_refused() -> None:
     with pytest.raises(ConfigError, match="expected one of auto, replay, held, sentinel"):
         tier_for(Version(0, 166), "magic")
-
-
-def test_the_table_is_in_order_and_whole() -> None:
-    assert [tier.number for tier in TIERS] == [0, 1, 2]
-    assert all(tier.words for tier in TIERS)
-    assert set(SINCE) == set(Abilities.__struct_fields__)
-    assert set(UNTIL) <= set(SINCE)
 
 
 def test_abilities_come_and_some_go() -> None:

@@ -13,9 +13,9 @@ from ....errors import UpstreamError, quote
 from ....wire.websocket import BINARY, CLOSE, PING, PONG, TEXT, BadFrame, FrameReader, accept_of, frame
 from ...sessions import SessionLost
 
-_CONNECTING = 10.0  # seconds
+_CONNECT_SECONDS = 10.0
 _CHUNK = 1 << 18
-_LEAVING = 1.0
+_CLOSE_SECONDS = 1.0
 
 
 def is_address(command: tuple[str, ...]) -> bool:
@@ -23,12 +23,12 @@ def is_address(command: tuple[str, ...]) -> bool:
 
 
 async def connect(address: str, token: str = "") -> WebSocket:
-    """Raises UpstreamError with what to do where nobody answers there, or not as a WebSocket."""
+    """Raises UpstreamError if there is no WebSocket server at the address."""
     shown = "the address"
     try:
         parts = urlsplit(address)
         shown = f"{parts.scheme}://{parts.hostname}:{_port(parts)}"  # the rest may hold a secret
-        async with asyncio.timeout(_CONNECTING):
+        async with asyncio.timeout(_CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(
                 parts.hostname,
                 _port(parts),
@@ -40,7 +40,7 @@ async def connect(address: str, token: str = "") -> WebSocket:
                 writer.transport.abort()
                 raise
     except (OSError, TimeoutError, EOFError, ValueError) as error:
-        why = str(error) if isinstance(error, ValueError) else "nobody answers there"
+        why = str(error) if isinstance(error, ValueError) else "there is no response"
         raise UpstreamError(
             f"no app-server was reached at {quote(shown)}: {why}.",
             status=502,
@@ -51,7 +51,7 @@ async def connect(address: str, token: str = "") -> WebSocket:
 
 
 class WebSocket:
-    """A AppServerChannel to a process that somebody else has started."""
+    """An AppServerChannel to a process that was started by the user."""
 
     pid = 0
 
@@ -75,7 +75,7 @@ class WebSocket:
                     return b""
                 for incoming in self._frames.feed(data):
                     if incoming.kind in (TEXT, BINARY):
-                        # A line break between the members of JSON is a blank.
+                        # Between the members of JSON a line break is the same as a space.
                         lines.append(incoming.data.replace(b"\n", b" ") + b"\n")
                     else:
                         await self._control(incoming.kind, incoming.data)
@@ -98,7 +98,7 @@ class WebSocket:
 
     async def close(self) -> None:
         with suppress(SessionLost, OSError, TimeoutError):
-            async with asyncio.timeout(_LEAVING):
+            async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._write(CLOSE, (1000).to_bytes(2, "big"))
                 self._writer.close()
                 await self._writer.wait_closed()
@@ -109,7 +109,7 @@ class WebSocket:
             await self._write(PONG, data)
         elif kind == CLOSE:
             reason = data[2:].decode("utf-8", "replace")
-            self._fault = f"it said {quote(reason)}" if reason else "it said that it would"
+            self._fault = f"it said {quote(reason)}" if reason else "it sent a close frame"
 
     async def _write(self, kind: int, data: bytes) -> None:
         if self._writer.is_closing():

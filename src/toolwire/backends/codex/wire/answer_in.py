@@ -110,7 +110,7 @@ class CodexTurnDecoder:
         call_id = _text(params, "callId")
         if not self._is_ours(params) or not call_id:
             return None
-        events = self._add_call(call_id, self._names.known(_text(params, "tool")), params.get("arguments"))
+        events = self._add_call(call_id, self._names.client(_text(params, "tool")), params.get("arguments"))
         self.calls[call_id].request_id = id
         return events
 
@@ -216,13 +216,13 @@ class CodexTurnDecoder:
         self._raws[call_id] = item
         if not call_id or name not in self._names or not _is_json(_text(item, "arguments")):
             return []
-        return self._add_call(call_id, self._names.known(name), None)
+        return self._add_call(call_id, self._names.client(name), None)
 
     def _own_call(self, item: JsonObject) -> list[Event]:
         raw = self._raws.pop(_text(item, "call_id"), None)
         if raw is None or _text(item, "call_id") in self.calls:
             return []
-        loss = _own_loss(raw, self._names.known(_text(raw, "name"))[:60], _text(item, "output"))
+        loss = _own_loss(raw, self._names.client(_text(raw, "name"))[:60], _text(item, "output"))
         self._losses.append(loss)
         self._own_calls[loss.feature] += 1
         count = self._own_calls[loss.feature]

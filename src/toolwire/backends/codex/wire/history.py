@@ -100,7 +100,7 @@ def _plain(message: Message) -> Message:
 
 def _written(item: JsonObject, names: CodexToolNames) -> JsonObject:
     if item.get("type") == "function_call":
-        return {**item, "name": names.written(item["name"])}
+        return {**item, "name": names.wire(item["name"])}
     if item.get("role") == "system":
         return {**item, "role": "developer"}  # which is what it is called there, and some servers refuse the other
     return item

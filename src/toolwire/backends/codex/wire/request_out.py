@@ -34,7 +34,7 @@ UNREAD = (
     "turn/plan/updated",
 )
 # Only such a thread can be reverted; Codex stores it in its folder until it is deleted.
-_KEPT: JsonObject = {"ephemeral": False, "historyMode": "paginated"}
+_STORED: JsonObject = {"ephemeral": False, "historyMode": "paginated"}
 _EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh"})
 _SUMMARIES = frozenset({"auto", "concise", "detailed", "none"})
 _VERBOSITIES = frozenset({"low", "medium", "high"})
@@ -62,7 +62,7 @@ class ThreadOpening(Struct, frozen=True, kw_only=True):
 
     def ephemeral_params(self) -> JsonObject:
         """params for a version that has no such threads."""
-        return {name: value for name, value in self.params.items() if name not in _KEPT} | {"ephemeral": True}
+        return {name: value for name, value in self.params.items() if name not in _STORED} | {"ephemeral": True}
 
     def injection(self, thread_id: str, start: int = 0) -> JsonObject:
         """Params of thread/inject_items; it refuses an empty list, so it is sent only where there are items from start on."""
@@ -197,8 +197,8 @@ def _thread(
         params["developerInstructions"] = history.instructions
     if settings := _settings(request, abilities, setup):
         params["config"] = settings
-    if setup.keeps and abilities.revert:
-        params |= _KEPT
+    if setup.is_stored and abilities.revert:
+        params |= _STORED
     elif abilities.ephemeral:
         params["ephemeral"] = True
     tools = offered(request) if tier.is_native else []
@@ -222,7 +222,7 @@ def _tool(tool: Tool, names: CodexToolNames, abilities: Abilities) -> JsonObject
     kind = {"type": "function"} if abilities.typed_tools else {}
     return {
         **kind,
-        "name": names.written(tool.name),
+        "name": names.wire(tool.name),
         "description": tool.description or "",
         "inputSchema": whole_schema(tool.schema),
     }

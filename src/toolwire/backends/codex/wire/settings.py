@@ -1,6 +1,6 @@
-"""Codex app-server: the configuration that makes a bare model of an agent, per version, as data; the owner's own settings win.
+"""Codex app-server: the settings that turn the agent into a bare model, as data; the owner's own settings take precedence.
 
-Settings are kept flat, by dotted keys: `thread/start.config` takes them so, and TOML reads them so.
+Settings are flat, with dotted keys, a form that both `thread/start.config` and TOML accept.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from msgspec import Struct
 from ....errors import ConfigError, quote
 from ....types import Json, JsonObject
 from ....wire.exact_json import encode
-from .versions import Version
+from .versions import Abilities
 
 _PROVIDER = "toolwire"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 class ThreadSetup(Struct, frozen=True, kw_only=True):
-    """What the owner and the back end settle for a thread, beside the request.
+    """The parameters of a thread that do not come from the request.
 
-    base_instructions None leaves Codex its own. settings hold for this thread alone, by dotted keys. has_built_ins: the owner's settings may switch tools of Codex
-    on. skipped are names that this app-server was seen to leave out. keeps: the thread may serve the next request, too. may_resume: a
-    history may be given to thread/resume, which then reports no raw items.
+    base_instructions: None for Codex's own. settings: only for this thread. has_built_ins: the owner's settings may enable tools of
+    Codex. skipped: tool names that this app-server was seen to skip. is_stored: the thread may serve the next request, too. may_resume:
+    the history may be sent with thread/resume, which then reports no raw items.
     """
 
     cwd: str
@@ -33,26 +33,19 @@ class ThreadSetup(Struct, frozen=True, kw_only=True):
     settings: JsonObject = {}
     has_built_ins: bool = False
     skipped: frozenset[str] = frozenset()
-    keeps: bool = False
+    is_stored: bool = False
     may_resume: bool = True
 
 
-class Recipe(Struct, frozen=True, kw_only=True):
-    """since: from this version on."""
-
-    since: Version
-    settings: JsonObject
-
-
-# What a client sends reaches the model as it is: Codex would cut the results of tools (to some 10,000 tokens), and put a summary in the
-# place of a long conversation. It does the latter by the window as well as by the limit; nothing that we tell comes from the window.
+# Codex would truncate tool results (to some 10,000 tokens) and replace a long conversation by a summary, at the limit and at the
+# context window. The window is used for nothing else.
 _WHOLE: JsonObject = {
     "tool_output_token_limit": 100_000_000,
     "model_auto_compact_token_limit": 9_000_000_000,
     "model_context_window": 9_000_000_000,
 }
-# What old versions keep, whatever they are told: update_plan, view_image, request_user_input (0.98, 0.110), three tools for MCP
-# resources (0.89, 0.98), and texts about permissions and skills.
+# Old versions always keep update_plan, view_image, request_user_input (0.98, 0.110), three tools for MCP resources (0.89, 0.98), and
+# texts about permissions and skills.
 _OLD: JsonObject = {
     **_WHOLE,
     "project_doc_max_bytes": 0,
@@ -60,7 +53,7 @@ _OLD: JsonObject = {
     "features.exec_policy": False,
     "features.remote_models": False,  # the first thread waits some 5 s for chatgpt.com where that cannot be reached
 }
-# Checked by reading what 0.166.0 sends to a provider: no tool, and no text of its own.
+# Checked with the requests of 0.166.0 to a provider: no tool, and no text of its own.
 _NEW: JsonObject = {
     **_WHOLE,
     "web_search": "disabled",
@@ -86,40 +79,36 @@ _NEW: JsonObject = {
     "skills.include_instructions": False,
     "tools.experimental_request_user_input.enabled": False,
 }
-RECIPES: tuple[Recipe, ...] = (
-    Recipe(since=Version(0, 0), settings=_OLD),
-    Recipe(since=Version(0, 92), settings=_OLD | _NEW),  # what a version does not know it passes over
-    Recipe(since=Version(0, 145), settings=_NEW),
-)
+# For every version: unknown settings are ignored.
+BARE_SETTINGS: JsonObject = _OLD | _NEW
 
 
-def bare_settings(version: Version) -> JsonObject:
-    """No built-in tools, no prompt texts of its own, as far as the version allows."""
-    newest = RECIPES[-1]
-    if version == Version(0, 0):  # built from source
-        return newest.settings
-    return next((recipe for recipe in reversed(RECIPES) if version >= recipe.since), newest).settings
+def bare_settings(abilities: Abilities) -> JsonObject:
+    """No built-in tools and no prompt texts of Codex, as far as the version allows."""
+    if abilities.bare:
+        return _NEW
+    return BARE_SETTINGS if abilities.dynamic_tools else _OLD
 
 
-# Tools of Codex that the owner may switch on by name.
+# Tools of Codex that the owner may enable by name.
 BUILT_IN_TOOLS: dict[str, JsonObject] = {
     "web_search": {"web_search": "live"},
     "view_image": {"features.view_image": True},
 }
 
 
-def switched_on(tools: Iterable[str]) -> JsonObject:
-    """Settings that have Codex offer these of its own tools to the model."""
+def enable(tools: Iterable[str]) -> JsonObject:
+    """Settings that enable these tools of Codex."""
     return merged(*(BUILT_IN_TOOLS[tool] for tool in tools))
 
 
 def switches_tools(settings: Mapping[str, Json]) -> bool:
-    """Whether the owner's settings have a say in which built-in tools there are."""
+    """Whether the owner's settings may enable built-in tools."""
     return any(key == "web_search" or key.startswith(("features.", "tools.")) for key in flat(settings))
 
 
 def provider_settings(idle_seconds: int) -> JsonObject:
-    """OpenAI with the user's own login. Retries are ours alone: Codex would send text twice that a client has read already."""
+    """OpenAI with the user's own login. Only the gateway retries: Codex would repeat text that the client has already received."""
     key = f"model_providers.{_PROVIDER}"
     return {
         "model_provider": _PROVIDER,
@@ -133,7 +122,7 @@ def provider_settings(idle_seconds: int) -> JsonObject:
 
 
 def merged(*layers: Mapping[str, Json]) -> JsonObject:
-    """Flat settings of all layers; a later one wins, with all that lies below its key."""
+    """Flat settings of all layers; a later one replaces earlier ones at, above and below its keys."""
     settings: JsonObject = {}
     for layer in layers:
         for key, value in flat(layer).items():
@@ -144,7 +133,7 @@ def merged(*layers: Mapping[str, Json]) -> JsonObject:
 
 
 def flat(settings: Mapping[str, Json], above: str = "") -> JsonObject:
-    """Tables as dotted keys; an empty table says nothing."""
+    """Tables as dotted keys, without empty tables."""
     found: JsonObject = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):
@@ -155,7 +144,7 @@ def flat(settings: Mapping[str, Json], above: str = "") -> JsonObject:
 
 
 def toml(settings: Mapping[str, Json]) -> str:
-    """The text of a config.toml: one dotted key a line, which needs no tables."""
+    """The text of a config.toml, one dotted key a line."""
     return "".join(f"{_key(key)} = {_value(value, key)}\n" for key, value in flat(settings).items())
 
 
@@ -181,9 +170,9 @@ def _value(value: Json, key: str) -> str:
             inside = ", ".join(f"{_key(name)} = {_value(item, key)}" for name, item in value.items())
             return f"{{{inside}}}"
         case _:
-            raise ConfigError(f"found {quote(value)}; expected what TOML can hold.", where=key[:200])
+            raise ConfigError(f"found {quote(value)}; expected a value that TOML can express.", where=key[:200])
 
 
 def _text(text: str) -> str:
-    """A basic string of TOML escapes as JSON does; DEL, which JSON lets stand, it does not allow."""
+    """TOML escapes strings as JSON does, and also DEL."""
     return encode(text).decode().replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Codex app-server: features by version, and which of three tiers of tool calling a version supports, as data.
+"""Codex app-server: the features of each version, and its tier: how tools are called with it.
 
 The version comes from the server's user agent. Features are never probed: old versions accept unknown members and ignore them.
 """
@@ -13,7 +13,6 @@ from msgspec import Struct
 from ....errors import ConfigError, quote
 
 TierName: TypeAlias = Literal["replay", "held", "sentinel"]
-WANTED: tuple[str, ...] = ("auto", "replay", "held", "sentinel")
 
 _VERSION = re.compile(r"^[^/]{0,200}/(\d{1,5})\.(\d{1,5})\.(\d{1,5})")
 
@@ -27,58 +26,57 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
-class Abilities(Struct, frozen=True, kw_only=True):
-    """Features of one version; each member has its line in SINCE.
+_FROM_SOURCE = Version(0, 0)  # the version of a build from source
 
-    contents: a tool's result is a list of contents, where it was one text before. marker: the end of the model's response is told
-    while its calls still wait. bare: every built-in tool and prompt text can be taken out. revert: a thread can be taken back to where
-    it stood before a turn. resume_history: a thread can be resumed
-    from a history that the client gives.
+
+class Abilities(Struct, frozen=True, kw_only=True):
+    """contents: a tool result is a list of contents, not one text. marker: the end of a response is reported while its calls wait.
+    bare: every built-in tool and prompt text can be removed. revert: a thread can be reverted to the state before a turn.
+    resume_history: a thread can be resumed from a history that the client sends."""
+
+    ephemeral: bool
+    dynamic_tools: bool
+    contents: bool
+    unsubscribe: bool
+    inject: bool
+    empty_turn: bool
+    typed_tools: bool
+    marker: bool
+    bare: bool
+    revert: bool
+    resume_history: bool
+
+
+def abilities_of(version: Version) -> Abilities:
+    """From the release tags of the program; 0.89.0, 0.98.0, 0.110.0 and 0.166.0 were run."""
+
+    def since(minor: int) -> bool:
+        return version == _FROM_SOURCE or version >= Version(0, minor)
+
+    return Abilities(
+        ephemeral=since(90),
+        dynamic_tools=since(92),
+        contents=since(97),
+        unsubscribe=since(106),
+        inject=since(121),
+        empty_turn=since(144),  # 0.130 refuses one, and then reports nothing more about it
+        typed_tools=since(141),
+        marker=since(145),
+        bare=since(145),
+        revert=since(148),
+        resume_history=since(89) and not since(121),  # replaced by thread/inject_items
+    )
+
+
+class Tier(Struct, frozen=True):
+    """How tools are called, from a version on.
+
+    replay: native calls; every request has the whole conversation, and no turn stays open. held: native calls; a turn with open calls
+    waits for the client's results. sentinel: no native calls; the prompt describes how to write them, and they are parsed from the text.
     """
 
-    ephemeral: bool = False
-    dynamic_tools: bool = False
-    contents: bool = False
-    opt_out: bool = False
-    unsubscribe: bool = False
-    inject: bool = False
-    empty_turn: bool = False
-    typed_tools: bool = False
-    marker: bool = False
-    bare: bool = False
-    revert: bool = False
-    resume_history: bool = False
-
-
-# From the release tags of the program; 0.89.0, 0.98.0, 0.110.0 and 0.166.0 were run.
-SINCE: dict[str, Version] = {
-    "resume_history": Version(0, 89),
-    "ephemeral": Version(0, 90),
-    "dynamic_tools": Version(0, 92),
-    "contents": Version(0, 97),
-    "opt_out": Version(0, 99),
-    "unsubscribe": Version(0, 106),
-    "inject": Version(0, 121),
-    "empty_turn": Version(0, 144),  # 0.130 refuses one, and then says nothing more of it
-    "typed_tools": Version(0, 141),
-    "marker": Version(0, 145),
-    "bare": Version(0, 145),
-    "revert": Version(0, 148),
-}
-UNTIL: dict[str, Version] = {
-    "resume_history": Version(0, 120),  # thread/inject_items is there after that
-}
-_FROM_SOURCE = Version(0, 0)  # what a build of one's own calls itself
-
-
-class Tier(Struct, frozen=True, kw_only=True):
-    """One way of calling tools. until is the last version that has it, None where there is no last one; words are for people."""
-
     name: TierName
-    number: int
     since: Version
-    until: Version | None = None
-    words: str = ""
 
     @property
     def is_native(self) -> bool:
@@ -90,31 +88,13 @@ class Tier(Struct, frozen=True, kw_only=True):
         """The turn stays open until the client sends results."""
         return self.name == "held"
 
-    def has(self, version: Version) -> bool:
-        return _has(version, self.since, self.until)
 
-
-TIERS: tuple[Tier, ...] = (
-    Tier(
-        name="replay",
-        number=0,
-        since=Version(0, 145),
-        words="native calls; every request brings the whole conversation, and no turn stays open",
-    ),
-    Tier(
-        name="held",
-        number=1,
-        since=Version(0, 92),
-        words="native calls; a turn with open calls waits for the client's results",
-    ),
-    Tier(
-        name="sentinel",
-        number=2,
-        since=_FROM_SOURCE,
-        words="no native calls: the model is told in words how to write them, and they are read out of its text",
-    ),
-)
-BY_NAME = {tier.name: tier for tier in TIERS}
+# The best one first.
+TIERS: dict[str, Tier] = {
+    "replay": Tier("replay", Version(0, 145)),
+    "held": Tier("held", Version(0, 92)),
+    "sentinel": Tier("sentinel", _FROM_SOURCE),
+}
 
 
 def version_of(user_agent: str) -> Version:
@@ -129,33 +109,17 @@ def version_of(user_agent: str) -> Version:
     return Version(*map(int, found.groups()))
 
 
-def abilities_of(version: Version) -> Abilities:
-    return Abilities(**{name: _has(version, since, UNTIL.get(name)) for name, since in SINCE.items()})
-
-
 def tier_for(version: Version, wanted: str = "auto") -> Tier:
     """The best tier of this version, or the configured one."""
     if wanted in ("auto", "mcp"):  # the tier "mcp" was removed; old configurations may still have it
-        return next(tier for tier in TIERS if tier.has(version))
-    tier = next((tier for tier in TIERS if tier.name == wanted), None)
+        return next(tier for tier in TIERS.values() if version == _FROM_SOURCE or version >= tier.since)
+    tier = TIERS.get(wanted)
     if tier is None:
-        raise ConfigError(f"found {quote(wanted)}; expected one of {', '.join(WANTED)}.", where="tier")
-    if not tier.has(version):
+        raise ConfigError(f"found {quote(wanted)}; expected one of auto, {', '.join(TIERS)}.", where="tier")
+    if version != _FROM_SOURCE and version < tier.since:
         raise ConfigError(
-            f"Codex {version} has no tier {quote(wanted)}; it is there {_range(tier)}.",
+            f"Codex {version} has no tier {quote(wanted)}; it is there from {tier.since.major}.{tier.since.minor}.",
             where="tier",
             hint=f"Set it to auto, which is {tier_for(version).name} here, or install another version of Codex.",
         )
     return tier
-
-
-def _has(version: Version, since: Version, until: Version | None) -> bool:
-    """A build from source has what the newest release has."""
-    if version == _FROM_SOURCE:
-        return until is None
-    return version >= since and (until is None or version[:2] <= until[:2])
-
-
-def _range(tier: Tier) -> str:
-    since = f"from {tier.since.major}.{tier.since.minor}"
-    return since if tier.until is None else f"{since} to {tier.until.major}.{tier.until.minor}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,44 @@ def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path, monkeypatch
 
     asyncio.run(main())
     wait_until(lambda: not any(map(_is_running, told.read_text().split())))
+
+
+@pytest.mark.parametrize("steps", range(1, 7))
+def test_repeated_cancellation_waits_for_the_start(steps: int) -> None:
+    """After these steps of the loop the program runs, and asyncio is still connecting its pipes."""
+
+    async def main() -> None:
+        starting = asyncio.create_task(start("sleep", "60"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        while not starting.done():
+            starting.cancel()
+            await asyncio.sleep(0)
+        assert starting.cancelled()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+_CLOSING = """
+import asyncio
+from toolwire import subprocesses
+
+async def main(steps):
+    starting = asyncio.create_task(subprocesses.start("sleep", "60"))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    return starting
+
+subprocesses._START_SECONDS = 0.05
+for steps in range(1, 7):
+    assert asyncio.run(main(steps)).cancelled()
+"""
+
+
+def test_an_event_loop_that_closes_during_a_start_does_not_hang() -> None:
+    """In a process of its own, because asyncio leaves the pipes open that it has not connected."""
+    subprocess.run([sys.executable, "-c", _CLOSING], check=True, timeout=60)
 
 
 def test_a_program_that_cannot_be_started_raises() -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from .watchdog import WATCHDOG
 
+_START_SECONDS = 2.0  # to connect the pipes of a program whose start is cancelled
+
 
 async def start(
     *command: str,
@@ -28,10 +30,8 @@ async def start(
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_kill)  # also if this task is cancelled again
-        await asyncio.wait([starting])
-        if _is_started(starting):
-            await starting.result().wait()
+        starting.add_done_callback(_kill)
+        await _finish(starting)
         raise
 
 
@@ -85,6 +85,26 @@ async def _start_watched(
     )
     WATCHDOG.add(process.pid)
     return process
+
+
+async def _finish(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    """Wait until the program has started and exited, also if this task is cancelled again.
+
+    If the event loop closes during a start, asyncio cancels the task that connects the pipes and then waits for these pipes forever. Only a
+    second cancellation ends that wait.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _START_SECONDS
+    while (left := deadline - loop.time()) > 0:
+        with suppress(asyncio.CancelledError):
+            if not starting.done():
+                await asyncio.wait([starting], timeout=left)
+            elif _is_started(starting):
+                await starting.result().wait()
+                return
+            else:
+                return
+    starting.cancel()
 
 
 def _kill(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:

@@ -7,8 +7,8 @@ ARGS ?=
 
 BIN := $(VENV)/bin
 PINNED := tests/programs
-# Some tests look at what happens within a tenth of a second, which a busy machine may sleep through: what fails is run once more, and told.
-AGAIN := --reruns 1 --reruns-delay 1 --rerun-show-tracebacks -raR
+# Without cached bytecode, every run rewrites and compiles all modules: ten seconds for each worker of pytest.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test check lint bench format clean programs model editor frameworks packages
 
@@ -16,7 +16,7 @@ run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
 
 test: $(VENV)/.installed-dev programs model
-	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 4 $(AGAIN) $(ARGS)
+	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 4 --dist worksteal --rerun-show-tracebacks $(ARGS)
 
 check: lint
 	$(BIN)/pytest -m "not slow" -q -n 2

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.calls.written.formats.native import (
     CUTS,
-    Tag,
     Tools,
     broken,
     calls,
@@ -22,7 +21,7 @@ from tests.calls.written.formats.native import (
     words,
 )
 from toolwire.calls.written.formats import dsml, glm, harmony, kimi, llama, mistral, pythonic, qwen
-from toolwire.calls.written.formats.base import Grammar
+from toolwire.calls.written.formats.grammar import Grammar
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +77,7 @@ FORMATS = {
         ),
     ),
     "glm": Format(
-        (Tag(glm.in_tag),),
+        (glm.IN_TAG,),
         recordings=[
             ("glm-single", [("get_weather", {"city": "Beijing", "days": 7})], ""),
             (
@@ -251,7 +250,7 @@ FORMATS = {
         ),
     ),
     "qwen": Format(
-        (Tag(qwen.in_tag), *qwen.GRAMMARS),
+        (qwen.IN_TAG, *qwen.GRAMMARS),
         recordings=[
             ("qwen-single", [("get_weather", {"city": "Paris", "days": 3})], ""),
             (

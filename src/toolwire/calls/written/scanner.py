@@ -20,8 +20,10 @@ from functools import cache
 from msgspec import Struct
 
 from .formats import GRAMMARS, ONLY_INSTRUCTED
-from .formats.base import BlockRead, CallBroken, CallClosed, Grammar, Imagined, Piece, PlainText, ToolLookup
-from .formats.openers import STRAY_TAG, FoundOpener, Openers, Trial, Until
+from .formats.base import BlockRead, CallBroken, CallClosed, Imagined, Piece, PlainText, ToolLookup
+from .formats.grammar import Grammar
+from .formats.hermes.tagged import STRAY_TAG
+from .formats.openers import FoundOpener, Openers, Trial, Until
 from .formats.text_position import TextPosition
 
 SLICE = 1024

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -16,17 +16,15 @@ from toolwire.calls.arguments import Valid, judge
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.validation import ToolOffer
 from toolwire.calls.written.formats.base import (
-    Block,
     CallBroken,
     CallClosed,
     CallGrew,
     CallOpened,
-    Grammar,
     Piece,
     PlainText,
     Thought,
-    ToolLookup,
 )
+from toolwire.calls.written.formats.grammar import Block, Grammar
 from toolwire.calls.written.scanner import CallScanner
 from toolwire.types import Tool, ToolCall
 
@@ -201,17 +199,6 @@ def same_however_cut(grammars: Sequence[Grammar], text: str, known: Tools | None
     for cut in range(1, len(text), 1 + len(text) // 120):
         assert read(grammars, text, (cut,), known) == whole, cut
     return whole
-
-
-class Tag:
-    """<tool_call>, for what stands behind it."""
-
-    name = "tag"
-    openers = ("<tool_call>",)
-    place: Literal["start", "line", "anywhere"] = "line"
-
-    def __init__(self, begin: Callable[[str, ToolLookup], Block]) -> None:
-        self.begin = begin
 
 
 CUTS = st.lists(st.integers(1, 400), max_size=12)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from tests.calls.written.formats.native import (
-    Tag,
     Tools,
     broken,
     calls,
@@ -11,11 +10,11 @@ from tests.calls.written.formats.native import (
     words,
 )
 from toolwire.calls.written.formats.base import CallClosed
-from toolwire.calls.written.formats.glm import in_tag
+from toolwire.calls.written.formats.glm import IN_TAG
 
 pytestmark = pytest.mark.slow
 
-GRAMMARS = (Tag(in_tag),)
+GRAMMARS = (IN_TAG,)
 
 
 def written(**values: str) -> str:

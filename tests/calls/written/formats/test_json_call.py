@@ -10,6 +10,7 @@ from tests.calls.speaking import joined, told
 from tests.calls.written.formats.native import Tools
 from toolwire.calls.written.formats.base import CallBroken, CallClosed, CallGrew, CallOpened, Piece
 from toolwire.calls.written.formats.json_call import Envelope
+from toolwire.calls.written.formats.lexer import Tape
 from toolwire.types import Tool
 
 pytestmark = pytest.mark.slow
@@ -22,11 +23,12 @@ JSON = st.recursive(
 
 
 def scanned(text: str, size: int = 0, *, is_bare: bool = False) -> tuple[Envelope, list[Piece], str]:
-    envelope = Envelope(told(), is_bare=is_bare)
-    pieces: list[Piece] = []
+    tape = Tape("", told())
+    envelope = Envelope(tape, is_bare=is_bare)
+    pieces = tape.pieces
     for start in range(0, len(text), size or len(text)):
         piece = text[start : start + (size or len(text))]
-        end = envelope.feed(piece, 0, pieces)
+        end = envelope.feed(piece, 0)
         if envelope.status != "more":
             return envelope, pieces, piece[end:] + text[start + len(piece) :]
     return envelope, pieces, ""
@@ -43,7 +45,7 @@ def test_arguments_are_passed_as_they_were_written(
     envelope, pieces, rest = scanned(text, size)
     assert envelope.status == "done"
     assert rest == " x"
-    envelope.settle(pieces, "")
+    envelope.finish()
     assert joined(pieces) == [CallOpened("f"), CallGrew(raw), CallClosed(name="f", raw=raw)]
 
 
@@ -69,7 +71,7 @@ def test_without_a_tag_the_first_other_member_ends_it() -> None:
 
 def test_the_first_name_and_arguments_count() -> None:
     envelope, pieces, _ = scanned('{"name": "f", "args": {"a": 1}, "name": "g", "input": {"b": 2}}')
-    envelope.settle(pieces, "")
+    envelope.finish()
     assert pieces[-1] == CallClosed(name="f", raw='{"a": 1}')
 
 
@@ -77,27 +79,27 @@ def test_members_deeper_inside_do_not_count() -> None:
     envelope, pieces, _ = scanned(
         '{"extra": {"name": "g", "arguments": {"b": 2}}, "name": "f", "arguments": {"name": "h"}}'
     )
-    envelope.settle(pieces, "")
+    envelope.finish()
     assert pieces[-1] == CallClosed(name="f", raw='{"name": "h"}')
 
 
 def test_arguments_that_do_not_begin_like_json_wait_for_their_end() -> None:
     envelope, pieces, _ = scanned("{'name': 'f', 'arguments': { 'a': [1, 2,], b: None")
     assert pieces == []
-    assert not envelope.end(pieces)
+    assert envelope.arguments() is None
 
 
 def test_what_was_written_behind_the_fault_belongs_to_the_arguments() -> None:
     envelope, pieces, rest = scanned('{"name": "f", "arguments": {"a": [1}}')
-    envelope.write_on(rest)
-    envelope.settle(pieces, "span", why="because")
-    assert pieces[-1] == CallBroken(text="span", why="because", name="f", raw='{"a": [1}')
+    envelope.extend(rest)
+    envelope.finish(why="because")
+    assert pieces[-1] == CallBroken(text="", why="because", name="f", raw='{"a": [1}')
 
 
 def test_deep_nesting_is_no_danger() -> None:
     envelope, pieces, _ = scanned('{"name": "f", "arguments": {"a": ' + "[" * 200_000 + "]" * 200_000 + "}}", 1000)
     assert envelope.status == "done"
-    envelope.settle(pieces, "span")
+    envelope.finish()
     assert isinstance(pieces[-1], CallBroken)
 
 
@@ -144,11 +146,13 @@ def test_members_that_nobody_knows_are_not_left_out(members: str) -> None:
 
 
 def settled(text: str) -> Piece:
-    envelope = Envelope(SERVERS)
-    pieces: list[Piece] = []
-    assert envelope.feed(text, 0, pieces) == len(text)
-    envelope.settle(pieces, text)
-    return pieces[-1]
+    tape = Tape("", SERVERS)
+    tape.add(text)
+    envelope = Envelope(tape)
+    tape.take_by(envelope.feed)
+    assert tape.span == text
+    envelope.finish()
+    return tape.pieces[-1]
 
 
 @pytest.mark.parametrize("unseen", ["\u200b", "\u200d", "\u2060", "\ufeff"])

@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 
 from tests.calls.written.formats.native import Tools
 from toolwire.calls.written.formats.base import BlockRead, CallBroken, CallClosed, CallGrew, CallOpened, PlainText
-from toolwire.calls.written.formats.lexer import (
-    Brackets,
-    Marks,
-    NoCall,
-    Script,
-    ScriptBlock,
-    Steps,
-    Tape,
-    UnreadableCall,
-)
+from toolwire.calls.written.formats.grammar import Block, Script
+from toolwire.calls.written.formats.lexer import Brackets, Marks, NoCall, Steps, Tape, UnreadableCall
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +19,7 @@ ENDS = Marks("<|end|>", "<|stop|>")
 
 def run(script: Script, text: str, size: int = 0, *, is_instructed: bool = False) -> list[BlockRead]:
     """All answers of a block that gets the text in pieces of this size."""
-    block = ScriptBlock(script, "<o>", Tools(is_instructed=is_instructed))
+    block = Block(script, Tape("<o>", Tools(is_instructed=is_instructed)))
     answers = []
     for start in range(0, len(text), size or len(text) or 1):
         answers.append(block.feed(text[start : start + (size or len(text))]))
@@ -183,7 +175,7 @@ def test_nothing_found_is_none() -> None:
         yield from tape.blanks()
         raise UnreadableCall("bad", "get_time", "raw")
 
-    assert run(script, "  x")[-1] == BlockRead(status="none")
+    assert run(script, "  x")[-1] == BlockRead(status="none", rest="x")
     [answer] = run(script, "  x", is_instructed=True)
     assert answer.pieces == [CallBroken(text="<o>  ", why="bad", name="get_time", raw="raw")]
     assert (answer.status, answer.rest) == ("done", "x")

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from tests.calls.written.formats.native import (
-    Tag,
     Tools,
     broken,
     calls,
@@ -12,11 +11,11 @@ from tests.calls.written.formats.native import (
 )
 from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened
 from toolwire.calls.written.formats.qwen import GRAMMARS as BARE
-from toolwire.calls.written.formats.qwen import in_tag
+from toolwire.calls.written.formats.qwen import IN_TAG
 
 pytestmark = pytest.mark.slow
 
-GRAMMARS = (Tag(in_tag), *BARE)
+GRAMMARS = (IN_TAG, *BARE)
 
 
 def written(**values: str) -> str:
@@ -25,8 +24,8 @@ def written(**values: str) -> str:
 
 
 def test_arguments_grow_by_whole_values() -> None:
-    block = in_tag("<tool_call>", Tools())
-    read = block.feed("<function=get_weather><parameter=city>\nRome\n</parameter>\n<parameter=days>3")
+    block = IN_TAG.begin("<tool_call", Tools())
+    read = block.feed("><function=get_weather><parameter=city>\nRome\n</parameter>\n<parameter=days>3")
     assert read.pieces == [CallOpened("get_weather"), CallGrew('{"city":"Rome"')]
     read = block.feed("</parameter></function></tool_call>\nok")
     assert read.pieces == [

@@ -1,8 +1,7 @@
-"""The types of the scanner: the pieces that it finds, the lookup of tools, and the protocol of a grammar.
+"""The types of the scanner: the pieces that it finds, and the lookup of tools.
 
-A model without a tool interface writes its calls into the text. CallScanner looks for openers in that text; at one, a Grammar makes a Block,
-and the Block reads until its call is complete or turns out to be none. Blocks are state machines over letters: where the text was cut into
-pieces never matters.
+A model without a tool interface writes its calls into the text. CallScanner looks for openers in that text; at one, a Grammar creates a Block,
+and the Block reads until its call is complete or turns out to be none. Where the text was cut into pieces never matters.
 """
 
 from __future__ import annotations
@@ -66,8 +65,8 @@ Piece: TypeAlias = PlainText | CallOpened | CallGrew | CallClosed | CallBroken |
 
 
 class BlockRead(Struct, kw_only=True):
-    """What one feeding came to. more: the block wants more text; done: it is over, rest lies behind it; none: it was no call at all, and
-    no Opened was ever given: its whole span is text."""
+    """The result of one feed. more: the block needs more text; done: it has ended, rest follows it; none: it is no call, and its whole span is
+    text; pieces is empty then and was before."""
 
     status: Literal["more", "done", "none"]
     pieces: list[Piece] = []
@@ -86,23 +85,3 @@ class ToolLookup(Protocol):
 
     def fits(self, name: str, raw: str) -> bool:
         """Whether the tool is known, and these arguments are JSON that validates against its schema."""
-
-
-class Block(Protocol):
-    """One span, from behind its opener."""
-
-    def feed(self, text: str) -> BlockRead: ...
-
-    def close(self) -> BlockRead:
-        """The text is over: done or none."""
-
-
-class Grammar(Protocol):
-    """place: where its openers count. start: only as the first thing of the text, and the call must be all of it; line: at the start of
-    a line, or behind another block; anywhere: the opener is a token that no prose contains."""
-
-    name: str
-    openers: tuple[str, ...]
-    place: Literal["start", "line", "anywhere"]
-
-    def begin(self, opener: str, known: ToolLookup) -> Block: ...

@@ -11,8 +11,8 @@ import re
 from itertools import product
 
 from .arguments import TaggedArguments, ValueEnd, named, read_json
-from .base import Grammar
-from .lexer import LONGEST_NAME, Marks, NoCall, ScriptGrammar, Steps, Tape, UnreadableCall
+from .grammar import Grammar
+from .lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
 
 _BARS = ("｜", "｜｜", "|", "||")
 
@@ -44,7 +44,7 @@ def _dsml(tape: Tape) -> Steps[None]:
         yield from _invoke(tape)
         mark = yield from tape.past(_BEHIND)
     if mark:
-        tape.settle()
+        tape.checkpoint()
 
 
 def _invoke(tape: Tape) -> Steps[None]:
@@ -98,7 +98,7 @@ def _sections(tape: Tape) -> Steps[None]:
         yield from _call(tape)
         mark = yield from tape.past(_NEXT)
     if (yield from tape.past(_OVER)) or mark:
-        tape.settle()
+        tape.checkpoint()
 
 
 def _call(tape: Tape) -> Steps[None]:
@@ -118,7 +118,7 @@ def _call_ended(tape: Tape) -> Steps[str]:
     return (yield from tape.past(_CALL_END, strays=True))
 
 
-GRAMMARS: tuple[Grammar, ...] = (
-    ScriptGrammar("dsml", _OPENERS, _dsml),
-    ScriptGrammar("deepseek", (*_SECTIONS, *_CALLS), _sections),
+GRAMMARS = (
+    Grammar("dsml", _OPENERS, _dsml),
+    Grammar("deepseek", (*_SECTIONS, *_CALLS), _sections),
 )

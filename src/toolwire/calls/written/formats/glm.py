@@ -1,25 +1,21 @@
-"""GLM: <tool_call>name, then <arg_key>key</arg_key><arg_value>value</arg_value> as often as needed, then </tool_call>.
-
-The opener is that of the JSON form, so this grammar has none of its own: the block of <tool_call> delegates to it.
-"""
+"""GLM: <tool_call>name, then <arg_key>key</arg_key><arg_value>value</arg_value> as often as needed, then </tool_call>."""
 
 from __future__ import annotations
 
 from .arguments import TaggedArguments, ValueEnd, named
-from .base import Block, Grammar, ToolLookup
-from .lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, Steps, Tape, UnreadableCall
+from .grammar import Grammar
+from .hermes.tagged import OPENERS, read_tag_end
+from .lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
 
 _KEY, _END = "<arg_key>", "</tool_call>"
 _NEXT, _KEY_END, _VALUE_START = Marks(_KEY, _END), Marks("</arg_key>"), Marks("<arg_value>")
 _VALUE = ValueEnd(("</arg_value>",), (_KEY, _END), lambda mark, before: False)
 
 
-def in_tag(opener: str, known: ToolLookup) -> Block:
-    """The block after <tool_call>, where a name may follow."""
-    return ScriptBlock(_script, opener, known)
-
-
-def _script(tape: Tape) -> Steps[None]:
+def _in_tag(tape: Tape) -> Steps[None]:
+    yield from read_tag_end(tape)
+    if not (yield from tape.ahead(1)):
+        raise NoCall
     yield from tape.blanks()
     given = yield from tape.word()
     mark = yield from tape.past(_NEXT)
@@ -35,4 +31,4 @@ def _script(tape: Tape) -> Steps[None]:
     arguments.close(*([] if mark else ["unclosed"]))
 
 
-GRAMMARS: tuple[Grammar, ...] = ()
+IN_TAG = Grammar("glm", OPENERS, _in_tag, "line")

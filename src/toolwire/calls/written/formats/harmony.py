@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 from .arguments import read_json
-from .base import Grammar, PlainText, Thought, ToolLookup
-from .lexer import Marks, NoCall, ScriptGrammar, Steps, Tape
+from .base import PlainText, Thought, ToolLookup
+from .grammar import Grammar
+from .lexer import Marks, NoCall, Steps, Tape
 
 _START, _CHANNEL = "<|start|>assistant", "<|channel|>"
 _MESSAGE = Marks("<|message|>")
@@ -40,7 +41,7 @@ def _script(tape: Tape) -> Steps[None]:
         is_thought = channels[-1:] == ["analysis"]
         yield from tape.flow(_STOPS, Thought if is_thought else PlainText)
         yield from tape.past(_ENDS)
-        tape.settle()
+        tape.checkpoint()
     else:
         raise NoCall
 
@@ -57,7 +58,7 @@ def _ended(tape: Tape) -> Steps[str]:
     return (yield from tape.past(_ENDS, strays=True))
 
 
-GRAMMARS: tuple[Grammar, ...] = (
-    ScriptGrammar("harmony", (_CHANNEL,), _script, "line"),
-    ScriptGrammar("harmony", (_START, f"<|end|>{_START}"), _script),
+GRAMMARS = (
+    Grammar("harmony", (_CHANNEL,), _script, "line"),
+    Grammar("harmony", (_START, f"<|end|>{_START}"), _script),
 )

@@ -1,8 +1,8 @@
-"""Reads one object that holds a call, {"name": ..., "arguments": {...}}, letter by letter: its end, its tool, its arguments.
+"""Reads one object that contains a call, {"name": ..., "arguments": {...}}, letter by letter: its end, its tool, its arguments.
 
-The walk knows the brackets and texts of JSON and little more, so that it finds the end also of what is not quite JSON: other quotes,
+The reader knows the brackets and strings of JSON and little more, so that it finds the end also of what is not quite JSON: other quotes,
 Python's literals, missing commas. Arguments are passed on exactly as the model wrote them, with three exceptions that can be repaired while
-streaming: control characters inside texts, a comma before a closer, and Python's True, False and None. Arguments are streamed as soon as
+streaming: control characters inside strings, a comma before a closer, and Python's True, False and None. Arguments are streamed as soon as
 the name is known; those that do not begin like JSON are held to their end, where the loose reader may understand them.
 """
 
@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from ....types import Json
 from ....wire.exact_json import BadJson, encode, object_of
 from ...arguments.loose_json import Loose, NotLoose
 from ...arguments.object_text import decode_loosely
-from .base import CallBroken, CallClosed, CallGrew, CallOpened, Piece, ToolLookup
+from .lexer import NoCall, Steps, Tape
 
 Status: TypeAlias = Literal["more", "done", "tag", "bad", "stranger", "several"]
 
@@ -24,6 +25,7 @@ _RUNS = {'"': re.compile(r'[^"\\\x00-\x1f]+'), "'": re.compile(r"[^'\\\x00-\x1f]
 _BLANKS = re.compile(r"\s+")
 _UNSEEN = re.compile(r"[\u200b-\u200d\u2060\ufeff]+")  # no blanks to a computer, nothing at all to a reader
 _WORD = re.compile(r"[^\s{}\[\],:\"<]+")
+_SCALAR = re.compile(r"[\w.+-]+")
 _CLOSERS = {"{": "}", "[": "]"}
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _EMPTY = ("", "null", "None", "[]")
@@ -41,25 +43,27 @@ _OF_CALLS = re.compile(r"function|function_call|tool_call|tool_use|(?:call|toolu
 
 
 class Envelope:
-    """From the opening brace to the closing one. is_bare: no tag surrounds it, so a member that no call has ends it.
+    """From the opening brace to the closing one. is_bare: no tag surrounds it, so a member that no call has ends it. is_strict: so does
+    anything between its own members that JSON does not have there.
 
     status: more; done; tag: a < where JSON has none; bad: brackets that do not match; stranger: not a call of a known tool; several: it
     only wraps a list of calls, which begins here.
     """
 
-    def __init__(self, known: ToolLookup, *, is_bare: bool = False) -> None:
-        self._known = known
+    def __init__(self, tape: Tape, *, is_bare: bool = False, is_strict: bool = False) -> None:
+        self._tape = tape
         self._is_bare = is_bare
+        self._is_strict = is_strict
         self.status: Status = "more"
         self.name = ""
-        self.is_opened = False
-        self._is_named = False  # by a name that may be called
+        self.is_named = False  # by a name that may be called
         self.repairs: dict[str, None] = {}
         self._stack: list[str] = []
         self._base = 1  # how deep the members of the call are: deeper inside "function": {...}
         self._at: Literal["key", "value", "next"] = "value"
         self._role = ""
         self._keys: set[str] = set()
+        self._is_keyed = False  # the last member has no colon yet
         self._has_strangers = False  # there are members that no call has, or comments
         self._is_muddled = False  # there is something else between the members
         self._comment = ""
@@ -70,46 +74,62 @@ class Envelope:
         self._kept: list[str] | None = None  # collects the letters of the current member
         self._raw: list[str] = []
         self._has_raw = False  # the arguments are there, whole
-        self._sent = 0  # how many items of _raw have left as Grew
+        self._sent = 0  # how many items of _raw the tape has
         self._flow: Literal["unsure", "yes", "no"] = "unsure"
 
-    def end(self, pieces: list[Piece]) -> bool:
+    def read(self, limit: int = 0) -> Steps[bool]:
+        """Reads to its end; whether all of it is there but closers. limit: letters before which it must be named. Raises NoCall."""
+        tape, start = self._tape, self._tape.size
+        while self.status == "more" and (yield from tape.peek()):
+            is_limited = bool(limit) and not self.is_named
+            if is_limited and tape.size - start >= limit:
+                raise NoCall
+            tape.take_by(self.feed, limit - (tape.size - start) if is_limited else None)
+        return self.status == "done" or (self.status in ("more", "tag") and self._end())
+
+    def _end(self) -> bool:
         """Nothing follows; whether nothing but closers can be missing."""
         self._end_word()
         self._check()
-        self._grow(pieces)
-        return self._is_named and (self.status == "done" or (self._has_raw and len(self._stack) == self._base))
+        self._grow()
+        return self.is_named and (self.status == "done" or (self._has_raw and len(self._stack) == self._base))
 
-    def feed(self, text: str, position: int, pieces: list[Piece]) -> int:
-        """Reads on from position; gives the position of the first letter that it did not take."""
+    def feed(self, text: str, position: int) -> int:
+        """Reads from this position; returns that of the first letter that it did not take."""
         while position < len(text) and self.status == "more":
             if self._quote:
                 position = self._in_text(text, position)
             elif self._comment:
                 position = self._in_comment(text, position)
             else:
-                position = self._outside(text, position, pieces)
-        self._grow(pieces)
+                position = self._outside(text, position)
+        self._grow()
         return position
 
-    def settle(self, pieces: list[Piece], span: str, repairs: tuple[str, ...] = (), why: str = "") -> None:
-        """The call, or what is left of it. span: all that was written; why: the reason why it did not end."""
-        found = self.arguments() if self.name else None
-        if found is not None and found[0] == "{}" and (self._is_muddled or not self._raw):
-            found = self._beside_the_name(span)
+    def finish(self, repairs: Iterable[str] = (), why: str = "") -> None:
+        """Reports the call, or that it cannot be read. why: the reason why it did not end."""
+        tape = self._tape
+        found = self.arguments()
         raw, more = found or (_text("".join(self._raw)) if self._has_raw else "".join(self._raw), ())
-        if self.is_opened and (missing := raw[sum(map(len, self._raw[: self._sent])) :]):
-            pieces.append(CallGrew(missing))
+        if tape.name and (missing := raw[len(tape.raw) :]):
+            tape.grew(missing)
         if found is None or why:
-            why = why or ("its arguments are not a JSON object" if self.name else "it names no tool")
-            pieces.append(CallBroken(text=span, why=why, name=self.name, raw=raw))
-            return
-        pieces.append(
-            CallClosed(name=self.name, raw=raw, repairs=tuple(dict.fromkeys((*self.repairs, *more, *repairs))))
-        )
+            tape.broken(
+                why or ("its arguments are not a JSON object" if self.name else "it names no tool"), self.name, raw
+            )
+        else:
+            tape.whole(self.name, raw, *dict.fromkeys((*self.repairs, *more, *repairs)))
 
     def arguments(self) -> tuple[str, tuple[str, ...]] | None:
-        """The arguments as JSON, and what was done for that; None where they are not there, or are none."""
+        """The arguments as JSON, and the labels of their repairs; None if there are none that can be read."""
+        if not self.name:
+            return None
+        found = self._written_arguments()
+        if found is not None and found[0] == "{}" and (self._is_muddled or not self._raw):
+            return self._beside_the_name(self._tape.span)
+        return found
+
+    def _written_arguments(self) -> tuple[str, tuple[str, ...]] | None:
         text = "".join(self._raw)
         if text[:1] == "{":
             if object_of(text) is not None:
@@ -123,7 +143,7 @@ class Envelope:
 
     def _beside_the_name(self, span: str) -> tuple[str, tuple[str, ...]] | None:
         """Arguments as members of the call itself, by the names that its tool gives them. "{}" only if nothing else can be meant."""
-        tool = self._known.tool(self.name)
+        tool = self._tape.known.tool(self.name)
         properties = (tool.schema or {}).get("properties") if tool is not None else None
         names = properties.keys() & self._keys if isinstance(properties, dict) else set()
         nothing = None if self._has_strangers or self._is_muddled else ("{}", ())
@@ -138,16 +158,16 @@ class Envelope:
         if not found:
             return nothing
         raw = encode(found).decode("utf-8")
-        return (raw, ("flat",)) if self._known.fits(self.name, raw) else None
+        return (raw, ("flat",)) if self._tape.known.fits(self.name, raw) else None
 
-    def write_on(self, rest: str) -> None:
+    def extend(self, rest: str) -> None:
         """Text after the first error also belongs to the arguments, if they had begun and not ended."""
         if self._raw and not self._has_raw:
             for _ in range(self._base):  # closers of what is around the arguments
                 rest = rest.rstrip().removesuffix("}")
             self._raw += [*self._comma, rest]
 
-    # Inside a text between quotes.
+    # Inside a string.
 
     def _in_text(self, text: str, position: int) -> int:
         if self._is_escaped:
@@ -197,8 +217,11 @@ class Envelope:
 
     # Between texts.
 
-    def _outside(self, text: str, position: int, pieces: list[Piece]) -> int:
+    def _outside(self, text: str, position: int) -> int:
         letter = text[position]
+        if self._is_strict and self._is_foreign(text, position):
+            self.status = "stranger"
+            return position
         if letter in "/#" and self._is_between() and not self._word and (letter == "/" or self._at != "value"):
             self._comment = letter
             self._has_strangers = True
@@ -218,7 +241,7 @@ class Envelope:
         if letter in "{[":
             return self._open(letter, position)
         if letter in "}]":
-            return self._close(letter, position, pieces)
+            return self._close(letter, position)
         if letter == "<":
             self.status = "tag"
             return position
@@ -228,11 +251,24 @@ class Envelope:
             self._at = "key" if self._stack[-1:] == ["{"] else "value"
         elif letter == ":":
             self._keep(letter)
-            self._at = "value"
+            self._at, self._is_keyed = "value", False
         else:
             self._begin_text(letter)
         self._check()
         return position + 1
+
+    def _is_foreign(self, text: str, position: int) -> bool:
+        """Whether JSON has nothing like this among the members of the call itself."""
+        letter = text[position]
+        if len(self._stack) != self._base:
+            return False
+        if letter in "{[":
+            return self._at != "value"
+        if letter in "\"':" and not self._word:
+            return self._at == "next" and self._is_keyed == (letter != ":")
+        if letter.isspace() or letter in "}],<":
+            return False
+        return self._at != "value" or _SCALAR.match(text, position) is None
 
     def _is_between(self) -> bool:
         """Whether no member of the call is open here."""
@@ -281,6 +317,7 @@ class Envelope:
         key = _text(written)
         self._role = _ROLES.get(key.lower(), "")
         self._keys.add(key)
+        self._is_keyed = len(self._stack) == self._base
         self._has_strangers = self._has_strangers or not self._role
         if self._is_bare and not self._role:
             self.status = "stranger"
@@ -313,7 +350,7 @@ class Envelope:
         self._at = "key" if letter == "{" else "value"
         return position + 1
 
-    def _close(self, letter: str, position: int, pieces: list[Piece]) -> int:
+    def _close(self, letter: str, position: int) -> int:
         if _CLOSERS[self._stack[-1]] != letter:
             self.status = "bad"
             return position
@@ -336,9 +373,9 @@ class Envelope:
 
     def _check(self) -> None:
         """Whether the name, once complete, is that of a known tool."""
-        if self.name and not self._is_named:
-            self._is_named = self._known.is_instructed or self._known.tool(self.name) is not None
-            self.status = self.status if self._is_named else "stranger"
+        if self.name and not self.is_named:
+            self.is_named = self._tape.is_instructed or self._tape.known.tool(self.name) is not None
+            self.status = self.status if self.is_named else "stranger"
 
     # Where letters go.
 
@@ -366,13 +403,12 @@ class Envelope:
             self._kept += self._comma
         self._comma.clear()
 
-    def _grow(self, pieces: list[Piece]) -> None:
+    def _grow(self) -> None:
         """A call is open when its arguments have begun like JSON: what begins otherwise may still turn out to be none."""
-        if self._flow == "yes" and self._is_named and self._sent < len(self._raw):
-            if not self.is_opened:
-                pieces.append(CallOpened(self.name))
-                self.is_opened = True
-            pieces.append(CallGrew("".join(self._raw[self._sent :])))
+        if self._flow == "yes" and self.is_named and self._sent < len(self._raw):
+            if not self._sent:
+                self._tape.opened(self.name)
+            self._tape.grew("".join(self._raw[self._sent :]))
             self._sent = len(self._raw)
 
 

@@ -12,8 +12,9 @@ from typing import Protocol, runtime_checkable
 
 from ....types import Tool
 from .arguments import CUT, NOT_JSON, read_json, repair_object
-from .base import Grammar, ToolLookup
-from .lexer import LONGEST_NAME, Marks, NoCall, ScriptGrammar, Steps, Tape, UnreadableCall
+from .base import ToolLookup
+from .grammar import Grammar
+from .lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
 
 _SECTIONS = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>")
 _CALL = "<|tool_call_begin|>"
@@ -44,7 +45,7 @@ def _script(tape: Tape) -> Steps[None]:
         yield from _call(tape)
         mark = yield from tape.past(_NEXT)
     while mark:  # it is written twice at times
-        tape.settle()
+        tape.checkpoint()
         mark = yield from tape.past(_SECTION_END)
 
 
@@ -92,4 +93,4 @@ def _nameless(tape: Tape) -> Steps[None]:
     tape.whole(fitting[0], text, "nameless")
 
 
-GRAMMARS: tuple[Grammar, ...] = (ScriptGrammar("kimi", (*_SECTIONS, _CALL), _script),)
+GRAMMARS = (Grammar("kimi", (*_SECTIONS, _CALL), _script),)

@@ -1,22 +1,20 @@
-"""Reads text that arrives in pieces as if it were whole: the one lexer under all grammars of native formats.
+"""Reads text that arrives in pieces as if it were whole: the one lexer under all grammars.
 
 A grammar is a script: a generator that reads a Tape and yields wherever it needs text that has not arrived yet. Nothing depends on where a
 piece ends, so cutting the text elsewhere cannot change the result. Every reader visits each letter a bounded number of times, and looks
 ahead no further than its longest mark.
 
-A script reports what it found by opened, grew, closed and whole. Each closed call is a checkpoint: an error after it costs only what
-follows it. NoCall: this is text. UnreadableCall: this is meant as a call, and cannot be read.
+A script reports what it found by opened, grew, closed, whole and broken. Each complete call is a checkpoint: an error after it costs only
+what follows it. NoCall: this is text. UnreadableCall: this is meant as a call, and cannot be read.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
-from msgspec import Struct
-
-from .base import Block, BlockRead, CallBroken, CallClosed, CallGrew, CallOpened, Piece, ToolLookup
+from .base import CallBroken, CallClosed, CallGrew, CallOpened, Piece, ToolLookup
 
 Found = TypeVar("Found")
 Steps: TypeAlias = Generator[None, None, Found]
@@ -43,6 +41,16 @@ class UnreadableCall(Exception):
         self.raw = raw
 
 
+class Mark(Protocol):
+    """Something to search for. longest: letters of the longest match."""
+
+    @property
+    def pattern(self) -> re.Pattern[str]: ...
+
+    @property
+    def longest(self) -> int: ...
+
+
 class Marks:
     """Literal texts that mean something; none is the beginning of another, and none begins inside another."""
 
@@ -53,11 +61,18 @@ class Marks:
 
 
 class Tape:
-    """What has come and is not read yet, and the span since the last whole call."""
+    """The text that has arrived and is not read yet, and the span since the last complete call.
 
-    def __init__(self, opener: str, known: ToolLookup) -> None:
+    is_exact: only valid calls of known tools count, so an unreadable one is text. must_close: so is one without an end of its own.
+    """
+
+    def __init__(self, opener: str, known: ToolLookup, *, is_exact: bool = False, must_close: bool = False) -> None:
         self.opener = opener
         self.known = known
+        self.is_exact = is_exact
+        self.must_close = must_close
+        self.is_instructed = known.is_instructed and not is_exact
+        self.size = 0  # letters read
         self.pieces: list[Piece] = []
         self.name = ""  # of the call that is open
         self.has_found = False
@@ -83,7 +98,7 @@ class Tape:
         """All that was read since the last whole call, as it came."""
         return "".join(self._span)
 
-    # What a script found.
+    # What a script has found.
 
     def opened(self, name: str) -> None:
         self.name = name
@@ -102,10 +117,15 @@ class Tape:
 
     def whole(self, name: str, raw: str, *repairs: str) -> None:
         self.pieces.append(CallClosed(name=name, raw=raw, repairs=repairs))
-        self.settle()
+        self.checkpoint()
 
-    def settle(self) -> None:
-        """What was read up to here is done with, whatever follows."""
+    def broken(self, why: str, name: str, raw: str) -> None:
+        name, raw = (self.name, self.raw) if self.name else (name, raw)
+        self.pieces.append(CallBroken(text=self.span, why=why, name=name, raw=raw))
+        self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """What was read so far belongs to the block, whatever follows."""
         self.name = ""
         self.has_found = True
         self._raw.clear()
@@ -123,8 +143,28 @@ class Tape:
         text = self._text[self._at : end]
         if text:
             self._span.append(text)
+            self.size += len(text)
         self._at = end
         return text
+
+    def put_back(self, text: str) -> None:
+        """The last letters that were read, and are not part of the block."""
+        span = self.span
+        self._span = [span[: len(span) - len(text)]]
+        self.size -= len(text)
+        self._text, self._at = text + self.rest, 0
+
+    def peek(self) -> Steps[str]:
+        """The next letter, not read yet; "" at the end."""
+        while self._at >= len(self._text):
+            if not (yield from self.more()):
+                return ""
+        return self._text[self._at]
+
+    def take_by(self, read: Callable[[str, int], int], limit: int | None = None) -> str:
+        """Reads as far as this function does, which gets the text and a position, at most so many letters."""
+        text = self._text if limit is None else self._text[: self._at + limit]
+        return self.take(read(text, self._at))
 
     def ahead(self, count: int) -> Steps[str]:
         """The next letters but blanks, not read yet; fewer at the end, and behind too many blanks."""
@@ -166,7 +206,7 @@ class Tape:
             if not any(mark.startswith(left) for mark in marks.texts) or not (yield from self.more()):
                 return ""
 
-    def upto(self, marks: Marks, limit: int = 0) -> Steps[tuple[str, str]]:
+    def upto(self, marks: Mark, limit: int = 0) -> Steps[tuple[str, str]]:
         """The text before the next mark, and the mark, both read; mark "" at the end of all text, or where none comes within limit."""
         parts: list[str] = []
         left = limit
@@ -215,7 +255,7 @@ class Tape:
             safe = len(self._text) - marks.longest + 1 if found is None else found.start()
             if text := self.take(max(self._at, safe)):
                 self.pieces.append(piece(text))
-                self.settle()
+                self.checkpoint()
             if found is not None:
                 return
             if not (yield from self.more()):
@@ -313,63 +353,3 @@ _IN_STRING = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
 def _end(pattern: re.Pattern[str], text: str, start: int, last: int | None = None) -> int:
     found = pattern.match(text, start) if last is None else pattern.match(text, start, last)
     return start if found is None else found.end()
-
-
-class ScriptBlock:
-    """A block that is read by a script."""
-
-    def __init__(self, script: Script, opener: str, known: ToolLookup) -> None:
-        self._tape = Tape(opener, known)
-        self._steps = script(self._tape)
-
-    def feed(self, text: str) -> BlockRead:
-        self._tape.add(text)
-        return self._go_on()
-
-    def close(self) -> BlockRead:
-        self._tape.end()
-        return self._go_on()
-
-    def _go_on(self) -> BlockRead:
-        tape = self._tape
-        try:
-            next(self._steps)
-        except StopIteration:
-            return BlockRead(status="done", pieces=self._given(), rest=tape.rest)
-        except NoCall:
-            return self._broken(UnreadableCall("it does not go on as a call does")) if tape.name else self._without()
-        except UnreadableCall as fault:
-            return self._broken(fault) if tape.name or tape.known.is_instructed else self._without()
-        return BlockRead(status="more", pieces=self._given())
-
-    def _given(self) -> list[Piece]:
-        pieces, self._tape.pieces = self._tape.pieces, []
-        return pieces
-
-    def _broken(self, fault: UnreadableCall) -> BlockRead:
-        tape = self._tape
-        raw, name = (tape.raw, tape.name) if tape.name else (fault.raw, fault.name)
-        tape.pieces.append(CallBroken(text=tape.span, why=fault.why, name=name, raw=raw))
-        return BlockRead(status="done", pieces=self._given(), rest=tape.rest)
-
-    def _without(self) -> BlockRead:
-        """Keep the calls found so far; what was read since then is text."""
-        tape = self._tape
-        if not tape.has_found:
-            return BlockRead(status="none")
-        return BlockRead(status="done", pieces=self._given(), rest=tape.span + tape.rest)
-
-
-Script: TypeAlias = Callable[[Tape], Steps[None]]
-
-
-class ScriptGrammar(Struct):
-    """A grammar that is a script."""
-
-    name: str
-    openers: tuple[str, ...]
-    script: Script
-    place: Literal["start", "line", "anywhere"] = "anywhere"
-
-    def begin(self, opener: str, known: ToolLookup) -> Block:
-        return ScriptBlock(self.script, opener, known)

@@ -7,8 +7,8 @@ is no matter of one model.
 from __future__ import annotations
 
 from .arguments import named, read_envelope
-from .base import Grammar
-from .lexer import Marks, NoCall, ScriptGrammar, Steps, Tape
+from .grammar import Grammar
+from .lexer import Marks, NoCall, Steps, Tape
 from .pythonic import read_call
 
 _MORE, _CALL = Marks(";"), Marks("(")
@@ -24,7 +24,7 @@ def _script(tape: Tape) -> Steps[None]:
             yield from _written(tape)
         mark = yield from tape.past(_MORE)
     if (yield from tape.past(_ENDS)):
-        tape.settle()
+        tape.checkpoint()
 
 
 def _written(tape: Tape) -> Steps[None]:
@@ -35,4 +35,4 @@ def _written(tape: Tape) -> Steps[None]:
     yield from read_call(tape, name)
 
 
-GRAMMARS: tuple[Grammar, ...] = (ScriptGrammar("llama", ("<|python_tag|>",), _script),)
+GRAMMARS = (Grammar("llama", ("<|python_tag|>",), _script),)

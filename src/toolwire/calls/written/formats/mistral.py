@@ -6,8 +6,8 @@ Between the two, servers that drop special tokens leave name{...}name{...}, and 
 from __future__ import annotations
 
 from .arguments import named, read_envelope, read_json
-from .base import Grammar
-from .lexer import Marks, NoCall, ScriptGrammar, Steps, Tape
+from .grammar import Grammar
+from .lexer import Marks, NoCall, Steps, Tape
 
 _OPENER = "[TOOL_CALLS]"
 _LIST, _NEXT_IN_LIST = Marks("["), Marks(",", "]")
@@ -27,7 +27,7 @@ def _script(tape: Tape) -> Steps[None]:
             yield from _call(tape)
         mark = yield from tape.past(_BEHIND)
         if mark == _END:
-            tape.settle()
+            tape.checkpoint()
         if mark == _END or (not mark and not (yield from _goes_on(tape))):
             return
 
@@ -38,7 +38,7 @@ def _list(tape: Tape) -> Steps[None]:
     while mark == ",":
         yield from read_envelope(tape)
         mark = yield from tape.past(_NEXT_IN_LIST)
-    tape.settle()
+    tape.checkpoint()
 
 
 def _call(tape: Tape) -> Steps[None]:
@@ -65,4 +65,4 @@ def _ended(tape: Tape) -> Steps[str]:
     return ""
 
 
-GRAMMARS: tuple[Grammar, ...] = (ScriptGrammar("mistral", (_OPENER,), _script),)
+GRAMMARS = (Grammar("mistral", (_OPENER,), _script),)

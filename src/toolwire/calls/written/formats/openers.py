@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from .base import Block, BlockRead, Grammar, ToolLookup
-from .hermes.inline import ExactTools, ValidatedBlock
-from .hermes.tagged import StrayTag
+from .base import BlockRead, ToolLookup
+from .grammar import Block, Grammar
+from .hermes.tagged import STRAY_TAG
 
 THOUGHTS = ("think", "thinking", "reasoning")
 RESULTS = ("<tool_result", "<tool_response")
@@ -28,9 +28,6 @@ class FoundOpener(Struct, frozen=True):
     text: str
     kind: str
     choices: tuple[tuple[str, Grammar], ...] = ()
-
-
-STRAY_TAG: Grammar = StrayTag()
 
 
 class Openers:
@@ -169,9 +166,4 @@ class Trial:
     def _next(self) -> tuple[Block, int, Until]:
         written, grammar = self._left.pop()
         until = self._until(grammar)
-        if until == "nothing":
-            return grammar.begin(written, self._known), len(written), until
-        block = grammar.begin(written, ExactTools(self._known, needs_closing=True))
-        if not isinstance(block, ValidatedBlock):
-            block = ValidatedBlock(block, self._known)
-        return block, len(written), until
+        return grammar.begin(written, self._known, is_exact=until != "nothing"), len(written), until

@@ -11,8 +11,8 @@ from typing import NoReturn
 from ....types import Json, JsonObject
 from ....wire.exact_json import decode, encode
 from .arguments import CUT, named
-from .base import Grammar
-from .lexer import Marks, NoCall, ScriptGrammar, Steps, Tape, UnreadableCall
+from .grammar import Grammar
+from .lexer import Marks, NoCall, Steps, Tape, UnreadableCall
 
 _DEEPEST = 60
 _ENDS = {"<|python_start|>": Marks("<|python_end|>"), "<|tool_call_start|>": Marks("<|tool_call_end|>")}
@@ -253,7 +253,7 @@ def _meant(escape: re.Match[str]) -> str:
     return _ESCAPES.get(mark, mark if mark in "\\'\"" else f"\\{mark}")
 
 
-GRAMMARS: tuple[Grammar, ...] = (
-    ScriptGrammar("pythonic", ("[",), _all_of_it, "start"),
-    ScriptGrammar("pythonic", tuple(_ENDS), _between_tokens),
+GRAMMARS = (
+    Grammar("pythonic", ("[",), _all_of_it, "start"),
+    Grammar("pythonic", tuple(_ENDS), _between_tokens),
 )

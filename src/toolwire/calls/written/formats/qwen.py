@@ -7,23 +7,20 @@ object behind it, <function=name>{...}</function>, so what follows the name deci
 from __future__ import annotations
 
 from .arguments import TaggedArguments, ValueEnd, named, read_json
-from .base import Block, Grammar, ToolLookup
-from .lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, ScriptGrammar, Steps, Tape, UnreadableCall
+from .grammar import Grammar
+from .hermes.tagged import OPENERS, read_tag_end
+from .lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
 
 _OPENER = "<function="
 _PARAMETER, _FUNCTION_END = "<parameter=", "</function>"
-_OPENERS, _ENDS, _TAG_END = Marks(_OPENER), Marks(_FUNCTION_END), Marks("</tool_call>")
+_FUNCTIONS, _ENDS, _TAG_END = Marks(_OPENER), Marks(_FUNCTION_END), Marks("</tool_call>")
 _FIRST = Marks(_PARAMETER, _FUNCTION_END)
 _NAME_END = Marks(">")
 
 
-def in_tag(opener: str, known: ToolLookup) -> Block:
-    """The block after <tool_call>, where a function may follow."""
-    return ScriptBlock(_in_tag, opener, known)
-
-
 def _in_tag(tape: Tape) -> Steps[None]:
-    if not (yield from tape.past(_OPENERS)):
+    yield from read_tag_end(tape)
+    if not (yield from tape.past(_FUNCTIONS)):
         raise NoCall
     yield from _function(tape)
 
@@ -36,7 +33,7 @@ def _function(tape: Tape) -> Steps[None]:
     else:
         yield from _parameters(tape, name)
     if (yield from tape.past(_TAG_END)):
-        tape.settle()
+        tape.checkpoint()
 
 
 def _parameters(tape: Tape, name: str) -> Steps[None]:
@@ -76,4 +73,5 @@ _VALUE = ValueEnd(
     ("</parameter>",), (_PARAMETER, _FUNCTION_END), _is_next, (_PARAMETER, _OPENER, "<tool_call>", "</tool_call>")
 )
 
-GRAMMARS: tuple[Grammar, ...] = (ScriptGrammar("qwen", (_OPENER,), _function, "line"),)
+IN_TAG = Grammar("qwen", OPENERS, _in_tag, "line")
+GRAMMARS = (Grammar("qwen", (_OPENER,), _function, "line"),)

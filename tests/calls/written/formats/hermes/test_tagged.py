@@ -7,10 +7,11 @@ import json
 import pytest
 
 from tests.calls.speaking import CALL, PARIS, TIME, read_all_ways, tag, told, told_apart
+from tests.calls.written.formats.holding import PROSE, check_held
 from tests.calls.written.formats.native import check
 from toolwire.calls.written.formats import glm, qwen
 from toolwire.calls.written.formats.base import CallBroken, CallClosed, CallGrew, CallOpened, Piece, PlainText
-from toolwire.calls.written.formats.hermes.tagged import TOOL_CALL, BehindTag, StrayTag, TaggedBlock
+from toolwire.calls.written.formats.hermes.tagged import MOST_UNNAMED, STRAY_TAG, TOOL_CALL
 
 pytestmark = pytest.mark.slow
 
@@ -212,7 +213,7 @@ def test_a_block_says_how_much_it_needed() -> None:
     read = block.feed(f"{CALL[1:]}</tool_call> rest")
     assert (read.status, read.rest) == ("done", " rest")
     check([CallOpened("get_weather"), *read.pieces][1:])
-    assert TaggedBlock("<tool_call", told()).feed("> x y").rest == "x y"
+    assert TOOL_CALL.begin("<tool_call", told()).feed("> x y").rest == "x y"
 
 
 def test_time_is_told_without_arguments() -> None:
@@ -236,18 +237,18 @@ def test_other_forms_behind_the_same_tag() -> None:
 
 
 def test_a_tag_that_does_not_end_is_none() -> None:
-    for grammar in (BehindTag("qwen", qwen.in_tag), BehindTag("glm", glm.in_tag)):
+    for grammar in (qwen.IN_TAG, glm.IN_TAG):
         assert grammar.begin("<tool_call", told()).feed("s").status == "none"
-        assert grammar.begin("<tool_call", told()).feed(" " * 60).status == "none"
+        assert grammar.begin("<tool_call", told()).feed(" " * 80).status == "none"
         assert grammar.begin("<tool_call", told()).close().status == "none"
 
 
 def test_a_closing_tag_that_closes_nothing_says_nothing() -> None:
-    block = StrayTag().begin("</tool_call", told())
+    block = STRAY_TAG.begin("</tool_call", told())
     assert block.feed(" ").status == "more"
     read = block.feed("> x")
     assert (read.status, read.pieces, read.rest) == ("done", [], " x")
-    assert StrayTag().begin("</tool_call", told()).feed("er>").status == "none"
+    assert STRAY_TAG.begin("</tool_call", told()).feed("er>").status == "none"
 
 
 def test_closing_tags_go_only_behind_blocks() -> None:
@@ -256,3 +257,53 @@ def test_closing_tags_go_only_behind_blocks() -> None:
         "\n\nx</tool_call>",
     ]
     assert told_apart(read_all_ways("x\n</tool_call>\n")) == ["x\n</tool_call>\n"]
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("<tool_call>{", 20),
+        ("<tool_call>[{", 20),
+        ("<tool_call><tool_call>{", 30),
+        ('<tool_call>{"name": "get_time"', 40),
+        ('<tool_call>{"name": "get_time",', 40),
+        ('<tool_call>{"name": "get_time", "arguments"', 50),
+        ('<tool_call>{"name": "get_time", "arguments": 1', 50),
+        ('<tool_call>{"name": "get_time", "arguments": {}', 55),
+        ('<tool_call>{"name": "get_time" {', 40),
+        ('<tool_call>{"name":', 30),
+        ('<tool_call>{"a": "', 200),
+        ("<tool_call>{'a': '", 200),
+        ('<tool_call>{"arguments": {', 200),
+        ("<tool_call>" + " " * 300 + "{", 200),
+        ("<|channel|>final<|message|>", 50),
+    ],
+)
+def test_prose_behind_a_brace_is_not_held(text: str, most: int) -> None:
+    check_held(f"x {text}{PROSE}", most)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        CALL,
+        f"[{CALL}]",
+        f"\n```json\n{CALL}\n```\n",
+        f"<tool_call>{CALL}",
+        '{"id": 1, "type": null, "name": "get_weather", "arguments": {"city": "Paris"}, }',
+        '{"function": {"name": "get_weather", "arguments": {"city": "Paris"}}}',
+        '{"tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}]}',
+        "{'name': 'get_weather', 'arguments': {'city': 'Paris'}}",
+        '{"name": "get_weather" "arguments": {city: "Paris"}}',
+        '{"arguments": {"city": "Paris"}, "name": "get_weather"}',
+    ],
+)
+def test_a_call_inside_a_line_may_have_any_of_its_shapes(inside: str) -> None:
+    for is_instructed in (True, False):
+        assert told_apart(read_all_ways(f"x {tag(inside)}", is_instructed=is_instructed)) == ["x ", PARIS]
+
+
+def test_a_call_that_is_named_is_held_as_long_as_it_goes_on() -> None:
+    city = "w " * MOST_UNNAMED
+    text = f"x {tag(CALL.replace('Paris', city))}"
+    assert told_apart(read_all_ways(text)) == ["x ", ("get_weather", {"city": city})]

@@ -18,16 +18,17 @@ from itertools import product
 
 from .....wire.exact_json import BadJson, decode, object_of
 from ..arguments import CUT, NOT_JSON, repair_object
-from ..base import CallClosed, Grammar, ToolLookup
-from ..lexer import LONGEST_NAME, Marks, NoCall, ScriptGrammar, Steps, Tape, UnreadableCall
-from .inline import MOST_UNNAMED, ExactTools, ValidatedBlock
-from .tagged import OPENERS, TaggedBlock
+from ..base import CallClosed, ToolLookup
+from ..grammar import Grammar
+from ..json_call import Envelope
+from ..lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
+from .tagged import MOST_UNNAMED, OPENERS, TAG_END, TOOL_CALL
 
 _MOST_WORDS = 200
 _MOST_ATTRIBUTES = 8
 _EMPHASES = ("**", "*")
 _OPENERS = ("<tool_call", "< tool_call", *(f"{mark}<tool_call" for mark in _EMPHASES))
-_TAG_END, _EQUALS, _QUOTES = Marks(">"), Marks("="), Marks('"', "'")
+_EQUALS, _QUOTES = Marks("="), Marks('"', "'")
 _THOUGHTS, _THOUGHT_ENDS = Marks("<think>", "<thinking>"), Marks("</think>", "</thinking>")
 _BEFORE = Marks("{", "`", "\n\n", "<tool_call", "</tool_call")
 CLOSING = tuple(
@@ -51,8 +52,7 @@ def _block(tape: Tape) -> Steps[None]:
     else:
         words = yield from _words(tape)
         name = name or words
-        text, is_whole = yield from tape.balanced(depth=1)
-        text = f"{{{text}"
+        text, is_whole = yield from _object(tape, name)
     is_closed = yield from _closed(tape, emphasis)
     is_over = not is_closed and not (yield from tape.ahead(1))
     calls = _calls(text, name, tape.known) if is_whole and (is_closed or is_over) else []
@@ -60,10 +60,20 @@ def _block(tape: Tape) -> Steps[None]:
         tape.whole(call.name, call.raw, *call.repairs, *(["unterminated"] if is_over else []), "drifted")
     if calls:
         return
-    if not is_closed and not (yield from tape.upto(_CLOSINGS))[1]:
+    if tape.is_exact or (not is_closed and not (yield from tape.upto(_CLOSINGS))[1]):
         raise NoCall
     is_known = bool(name) and tape.known.tool(name) is not None
     raise UnreadableCall(NOT_JSON if is_whole else CUT, *((name, text) if is_known else ()))
+
+
+def _object(tape: Tape, name: str) -> Steps[tuple[str, bool]]:
+    """The object, and whether it is complete."""
+    if tape.is_exact and not name:  # prose with a brace in it must not be held
+        before = len(tape.span)
+        envelope = Envelope(tape, is_strict=True)
+        yield from envelope.read(max(1, MOST_UNNAMED - tape.size))
+        return tape.span[before:], envelope.status == "done"
+    return (yield from tape.balanced())
 
 
 def _tag(tape: Tape) -> Steps[str]:
@@ -72,7 +82,7 @@ def _tag(tape: Tape) -> Steps[str]:
         raise NoCall
     name = ""
     for _ in range(_MOST_ATTRIBUTES):
-        if (yield from tape.past(_TAG_END)):
+        if (yield from tape.past(TAG_END)):
             return name
         yield from tape.blanks()
         key = yield from tape.word()
@@ -94,8 +104,8 @@ def _value(tape: Tape) -> Steps[str]:
 
 
 def _words(tape: Tape) -> Steps[str]:
-    """Reads the text before the object, and its brace; inside a sentence none is allowed."""
-    if not tape.known.is_instructed and (yield from tape.ahead(1)) != "{":
+    """Reads the text before the object; inside a sentence none is allowed."""
+    if not tape.is_instructed and (yield from tape.ahead(1)) != "{":
         raise NoCall
     if (yield from tape.past(_THOUGHTS)) and not (yield from tape.upto(_THOUGHT_ENDS, _MOST_WORDS))[1]:
         raise NoCall
@@ -104,6 +114,7 @@ def _words(tape: Tape) -> Steps[str]:
     is_apart = text.startswith("\n") or text.rstrip(" \t").endswith(("\n", ":"))
     if mark != "{" or (words and not is_apart):
         raise NoCall
+    tape.put_back(mark)
     return words
 
 
@@ -117,8 +128,7 @@ def _closed(tape: Tape, emphasis: str) -> Steps[str]:
 
 def _calls(text: str, name: str, known: ToolLookup) -> list[CallClosed]:
     """The calls in the text, read as a block of the usual form or as the arguments of a tool that was named before."""
-    block = ValidatedBlock(TaggedBlock("<tool_call", ExactTools(known)), known)
-    read = block.feed(f">{text}</tool_call>")
+    read = TOOL_CALL.begin(OPENERS[0], known, is_exact=True).feed(f">{text}</tool_call>")
     if read.status == "done" and not read.rest:
         return [piece for piece in read.pieces if isinstance(piece, CallClosed)]
     if not name or known.tool(name) is None:
@@ -135,7 +145,7 @@ def _unquoted(text: str) -> str:
     return found if isinstance(found, str) else text
 
 
-SLIPPED: Grammar = ScriptGrammar("slipped", _OPENERS, _block, "line")
+SLIPPED = Grammar("slipped", _OPENERS, _block, "line")
 
 
 _WHY = "it holds no JSON object"
@@ -149,7 +159,7 @@ _FENCES = ("```", "~~~")
 
 
 def _block_without_json(tape: Tape) -> Steps[None]:
-    if not tape.known.is_instructed or not (yield from tape.past(_TAG_END)):
+    if not tape.is_instructed or not (yield from tape.past(TAG_END)):
         raise NoCall
     body, mark = yield from tape.upto(_ENDS, MOST_UNNAMED)
     if not mark and _BEGINS.match(body) and _names_tool(body, tape.known):
@@ -170,4 +180,4 @@ def _names_tool(text: str, known: ToolLookup) -> bool:
     return any(known.tool(name.rstrip(".-")) is not None for name in _NAME.findall(text))
 
 
-UNREAD: Grammar = ScriptGrammar("unread", OPENERS, _block_without_json, "line")
+UNREAD = Grammar("unread", OPENERS, _block_without_json, "line")

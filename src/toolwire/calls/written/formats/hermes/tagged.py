@@ -1,426 +1,311 @@
 """<tool_call>{"name": ..., "arguments": {...}}</tool_call>: the form that the prompt asks for, and the native form of Hermes models.
 
-A block passes these states, letter by letter:
+A block has three kinds of places:
 
-    tag      after the opener, up to the end of the tag
     before   whitespace, a code fence, the tag once more, [ and commas, until an object begins; anything else: not this form
-    object   inside the call's JSON; </tool_call> inside a text is part of the text
+    object   inside the call's JSON; </tool_call> inside a string is part of the string
     after    after the object: stray closers, a fence, another object, or the closing tag, which ends the block
-    junk     other text after complete JSON; if the closing tag follows, and the call is valid, the text is dropped
-    broken   unreadable: everything up to the next closing tag belongs to it
 
-A call is returned when its block ends or its next object begins. Where the prompt asks for this form, what begins with { is never text.
-BehindTag delegates to the forms of other models after the same tag; StrayTag reads closing tags that close nothing.
+Other text after complete JSON is dropped if the closing tag follows and the call is valid. What cannot be read extends to the next closing
+tag. A call is reported when its block ends or its next object begins. Where the prompt asks for this form, what begins with { is never text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from msgspec import Struct
-
-from ..base import Block, BlockRead, Piece, ToolLookup
+from ..grammar import Grammar
 from ..json_call import Envelope
-from .inline import MOST_OPENINGS, ExactTools
+from ..lexer import Marks, NoCall, Steps, Tape
 
-State: TypeAlias = Literal["tag", "before", "object", "after", "junk", "broken"]
-Place: TypeAlias = Literal["start", "line", "anywhere"]
-Step: TypeAlias = Callable[[str, int], int]
+Around: TypeAlias = Literal["tag", "text", "line"]
 
 OPENERS = ("<tool_call",)
-_BLANKS = re.compile(r"\s+")
-_MOST_IN_TAG = 8
+MOST_UNNAMED = 180  # letters that may be held before a tool is named
+TAG_END = Marks(">")
+_MOST_OPENINGS = 2  # tags in a row
+_MOST_ENDS = 8  # closing brackets of one tag
+_BRACKET_END = Marks("]")
 _OPENING = re.compile(r"<{1,3}\s*(?:tool|function)[_-]?calls?\s*>", re.IGNORECASE)
 _CLOSING = re.compile(r"<{1,3}\s*(?:/\s*[\w-]+|end[_-]\w+|\w+[_-]end)\s*>|\[/\s*[\w-]+\s*\]", re.IGNORECASE)
 _OWN_CLOSING = re.compile(r"</\s*tool_call\s*>", re.IGNORECASE)
 _MAY_BE_MARK = re.compile(r"(?:<{1,3}\s*/?\s*[\w-]*\s*>?|\[(?:/\s*[\w-]*\s*\]?)?)")
 _LONGEST_MARK = 40
-_LATE_CLOSING = re.compile(r"</\s{0,4}(?:tool|function)[_-]?calls?\s{0,4}>", re.IGNORECASE)
 
 
-class TaggedBlock:
-    """is_bare: no tag surrounds it, and it extends to the end of the text."""
+class _Pattern(NamedTuple):
+    pattern: re.Pattern[str]
+    longest: int
 
-    def __init__(self, opener: str, known: ToolLookup, *, is_bare: bool = False) -> None:
-        self._known = known
-        self._is_exact = isinstance(known, ExactTools)
-        self._needs_closing = isinstance(known, ExactTools) and known.needs_closing
-        self._is_bare = is_bare
-        self._state: State = "before" if is_bare else "tag"
-        self._status: Literal["more", "done", "none"] = "more"
-        self._pieces: list[Piece] = []
-        self._span = [opener]  # since the last call that was given
-        self._taken = 0  # of the text that is being read, so much is in _span or was given
-        self._rest = ""
-        self._envelope: Envelope | None = None
-        self._tag_end = "]" if opener.startswith("[") else ">"
-        self._may_repeat = opener.lower() not in OPENERS
-        self._blanks = 0
+
+LATE_CLOSING = _Pattern(re.compile(r"</\s{0,4}(?:tool|function)[_-]?calls?\s{0,4}>", re.IGNORECASE), _LONGEST_MARK)
+
+
+def read_tag_end(tape: Tape) -> Steps[None]:
+    if not (yield from tape.past(TAG_END)):
+        raise NoCall
+
+
+def read_tagged(tape: Tape) -> Steps[None]:
+    if not (yield from tape.past(_BRACKET_END if tape.opener.startswith("[") else TAG_END)):
+        raise NoCall
+    yield from _Objects(tape, "tag").read()
+
+
+def read_bare(tape: Tape) -> Steps[None]:
+    """Without a tag: the rest of the text."""
+    yield from _Objects(tape, "text").read()
+
+
+def read_line(tape: Tape) -> Steps[None]:
+    """Without a tag: the rest of the line."""
+    yield from _Objects(tape, "line").read()
+
+
+class _Objects:
+    """The objects of one block. around: what surrounds it."""
+
+    def __init__(self, tape: Tape, around: Around) -> None:
+        self._tape = tape
+        self._around = around
+        self._is_bare = around == "text"
+        self._envelope: Envelope | None = None  # read and not reported
+        self._is_named = False  # any of them
         self._openings = 0  # tags since the last object
-        self._mark = ""
-        self._is_fenced = False
         self._is_shut = False  # the fence around all of it has ended, and nothing may follow
         self._is_apart = False  # a line has ended since the object did
-        self._gap: list[str] = []
+        self._gap = ""  # whitespace since then
         self._lists = 0
         self._wrappings = 0  # objects around a list of calls
         self._repairs: dict[str, None] = {}
-        self._why = ""
-        self._lost_at = 0
-        self._tail = ""
-        self._has_given = False
-        self._steps: dict[State, Step] = {
-            "tag": self._in_tag,
-            "before": self._before,
-            "object": self._in_object,
-            "after": self._after,
-            "junk": self._up_to_closing,
-            "broken": self._up_to_closing,
-        }
 
-    def feed(self, text: str) -> BlockRead:
-        self._taken = position = 0
-        while position < len(text) and self._status == "more":
-            position = self._steps[self._state](text, position)
-        if self._is_none():
-            self._status = "done"
-            return self._read("".join(self._span) + text[self._taken :])
-        if self._status == "more":
-            self._span.append(text[self._taken :])
-        return self._read(self._rest + text[position:])
+    def read(self) -> Steps[None]:
+        is_over = False
+        while not is_over and (yield from self._before()):
+            is_over = yield from self._object()
+        self._tape.checkpoint()
 
-    def close(self) -> BlockRead:
-        """The text is over. What is whole is a call; what is not can only be Broken, or text."""
-        self._taken = 0
-        self._status = "done"
-        self._close_state()
-        if self._is_none():
-            self._status, self._rest = "done", "".join(self._span)
-        return self._read(self._rest)
+    # Up to the next object: each returns whether there is one.
 
-    def _is_none(self) -> bool:
-        """It came to nothing, but what was given before cannot be taken back."""
-        return self._status == "none" and self._has_given
-
-    def _close_state(self) -> None:
-        if self._state in ("tag", "before"):
-            self._close_before()
-        elif self._state == "object":
-            self._close_in_object()
-        elif self._state == "after":
-            self._rest = "" if self._mark.startswith("</") else "".join(self._gap) + self._mark
-            self._give("", 0, "" if self._is_bare else "unterminated")
-        else:
-            self._end_badly("", 0)
-
-    def _read(self, rest: str) -> BlockRead:
-        pieces, self._pieces, self._rest = self._pieces, [], ""
-        return BlockRead(status=self._status, pieces=pieces, rest=rest)
-
-    # The states.
-
-    def _in_tag(self, text: str, position: int) -> int:
-        letter = text[position]
-        if letter == self._tag_end:
-            self._state = "before"
-        elif not letter.isspace() or self._blanks >= _MOST_IN_TAG:
-            self._status = "none"
-        self._blanks += 1
-        return position + 1
-
-    def _before(self, text: str, position: int) -> int:
-        letter = text[position]
-        if self._mark or letter == "<":
-            return self._in_mark(text, position)
-        if letter == "{":
-            return self._begin(text, position)
-        if found := _BLANKS.match(text, position):
-            self._is_fenced = False
-            return found.end()
-        if letter in "`~":
-            self._is_fenced = True  # the name of a language may follow it
-        elif letter == "[":
-            self._lists += 1
-        elif letter == ">" and self._may_repeat and self._blanks <= _MOST_IN_TAG:
-            self._blanks += 1  # <<<TOOL_CALL>>>
-        elif not (self._is_fenced and (letter.isalnum() or letter in "_-")) and not (letter == "," and self._lists):
-            return self._end_without_tag(text, position)
-        return position + 1
-
-    def _begin(self, text: str, position: int) -> int:
-        if self._is_shut:
-            self._status = "none"
-            return position
+    def _before(self) -> Steps[bool]:
+        tape = self._tape
+        is_fenced = False
+        ends = 0 if tape.opener.lower() not in OPENERS else _MOST_ENDS
+        while letter := (yield from tape.peek()):
+            self._check_size()
+            if letter == "{":
+                return True
+            if letter == "<":
+                if not (yield from self._mark_before()):
+                    return False
+                continue
+            if letter.isspace():
+                is_fenced = False
+            elif letter == "[":
+                self._lists += 1
+            elif letter == ">" and ends < _MOST_ENDS:
+                ends += 1  # <<<TOOL_CALL>>>
+            elif letter in "`~":
+                is_fenced = True  # the name of a language may follow it
+            elif not (is_fenced and (letter.isalnum() or letter in "_-")) and not (letter == "," and self._lists):
+                yield from self._end_without_tag("", is_after=False)
+                return False
+            tape.take_by(_blanks if letter.isspace() else _one)
         if self._envelope is not None:
-            self._give(text, position)
-        self._envelope = Envelope(self._known, is_bare=self._is_bare)
-        self._state = "object"
-        self._is_apart = self._is_fenced = False
-        self._openings = 0
-        self._gap.clear()
-        return position
+            self._report("unterminated")
+        elif not tape.has_found:
+            raise NoCall
+        return False
 
-    def _in_object(self, text: str, position: int) -> int:
-        envelope = self._open_one()
-        position = envelope.feed(text, position, self._pieces)
-        if envelope.status == "done":
-            self._state = "after"
-        elif envelope.status == "several":
-            self._envelope = None
-            self._wrappings += 1
-            self._state = "before"
-        elif envelope.status == "stranger":
-            self._lose("it names no tool that is known", text, position)
-        elif envelope.status == "bad":
-            self._lose("its brackets do not match", text, position)
-        elif envelope.status == "tag":
-            if envelope.end(self._pieces):
+    def _check_size(self) -> None:
+        if self._tape.is_exact and not self._is_named and self._tape.size > MOST_UNNAMED:
+            raise NoCall
+
+    def _mark_before(self) -> Steps[bool]:
+        mark, kind = yield from self._mark()
+        if kind == "opening":
+            self._reopen(mark)
+            return True
+        if kind == "closing" and self._tape.has_found and self._envelope is None:
+            return False
+        if kind != "cut":
+            yield from self._end_without_tag(mark, is_after=False)
+        return kind == "cut"
+
+    def _mark(self) -> Steps[tuple[str, Literal["opening", "closing", "other", "cut"]]]:
+        """A tag inside the block, as far as it looks like one. cut: the text ends in it."""
+        mark = ""
+        while (yield from self._tape.peek()):
+            mark += self._tape.take_by(_one)
+            if not _MAY_BE_MARK.fullmatch(mark) or len(mark) > _LONGEST_MARK:
+                return mark, "other"
+            if mark[-1] in ">]":
+                return mark, "opening" if _OPENING.fullmatch(mark) else "closing" if _CLOSING.fullmatch(
+                    mark
+                ) else "other"
+        return mark, "cut"
+
+    def _reopen(self, mark: str) -> None:
+        """The tag again: doubled, or after a call that was not closed."""
+        self._openings += 1
+        if self._openings > _MOST_OPENINGS or self._is_shut:
+            raise NoCall
+        if self._envelope is not None and self._around == "tag":
+            self._tape.put_back(mark)
+            self._report("unterminated")
+            self._tape.take_by(lambda text, position: position + len(mark))
+
+    # The object and what follows it: each returns whether the block has ended.
+
+    def _object(self) -> Steps[bool]:
+        if self._is_shut:
+            raise NoCall
+        if self._envelope is not None:
+            self._report()
+        tape = self._tape
+        is_limited = tape.is_exact and not self._is_named
+        envelope = Envelope(tape, is_bare=self._is_bare, is_strict=is_limited and not self._wrappings)
+        self._envelope = envelope
+        self._is_apart, self._openings, self._gap = False, 0, ""
+        is_whole = yield from envelope.read(MOST_UNNAMED - tape.size if is_limited else 0)
+        self._is_named = self._is_named or envelope.is_named
+        match envelope.status:
+            case "done":
+                return (yield from self._after())
+            case "several":
+                self._envelope = None
+                self._wrappings += 1
+                return False
+            case "tag" if is_whole:
                 self._repairs["syntax.closed"] = None
-                self._state = "after"
-            else:
-                self._lose("it ends in the middle of its JSON", text, position)
-        return position
+                return (yield from self._after())
+            case "more" if is_whole and self._around != "line":
+                self._report("unterminated")
+            case _:
+                yield from self._unreadable(_FAULTS[envelope.status])
+        return True
 
-    def _after(self, text: str, position: int) -> int:
-        letter = text[position]
-        if self._mark or letter in "<[":
-            return self._in_mark(text, position)
-        if letter == "{":
-            return self._begin(text, position)
-        if found := _BLANKS.match(text, position):
-            self._gap.append(found.group())
-            self._is_apart = self._is_apart or "\n" in found.group()
-            return found.end()
-        if letter in "}]>":
-            self._stray(letter)
-            if letter == ">" and self._is_apart:  # or it begins a quotation, which is the next text
-                self._gap.append(letter)
-                return position + 1
-        elif letter not in ",;`~":
-            return self._end_without_tag(text, position)
-        self._is_shut = self._is_shut or (self._is_bare and letter in "`~")
-        self._gap.clear()
-        return position + 1
+    def _after(self) -> Steps[bool]:
+        tape = self._tape
+        while letter := (yield from tape.peek()):
+            if self._around == "line" and not (self._lists or self._wrappings):
+                if not (yield from tape.ends_line()):
+                    raise NoCall
+                break
+            if letter == "{":
+                return False
+            if letter in "<[":
+                is_over = yield from self._mark_after(letter)
+                if is_over is not None:
+                    return is_over
+            elif letter.isspace():
+                self._gap += tape.take_by(_blanks)
+                self._is_apart = self._is_apart or "\n" in self._gap
+            elif letter in "}]>,;`~":
+                self._stray(letter)
+            else:
+                yield from self._end_without_tag("", is_after=True)
+                return True
+        if self._gap:
+            tape.put_back(self._gap)
+        self._report("unterminated" if self._around == "tag" else "")
+        return True
 
     def _stray(self, letter: str) -> None:
+        self._tape.take_by(_one)
         if letter == "]" and self._lists:
             self._lists -= 1
         elif letter == "}" and self._wrappings:
             self._wrappings -= 1
-        else:
+        elif letter in "}]>":
             self._repairs["syntax.closers" if letter in "}]" else "junk"] = None
+            if letter == ">" and self._is_apart:  # or it begins a quotation, which is the next text
+                self._gap += letter
+                return
+        self._is_shut = self._is_shut or (self._is_bare and letter in "`~")
+        self._gap = ""
 
-    def _in_mark(self, text: str, position: int) -> int:
-        """A tag inside the block: only what it is called decides, so it is gathered first."""
-        self._mark += text[position]
-        if _MAY_BE_MARK.fullmatch(self._mark) and len(self._mark) <= _LONGEST_MARK:
-            if self._mark[-1] in ">]":
-                return self._marked(text, position + 1)
-            return position + 1
-        if self._mark[0] == "[":
-            self._mark = ""
+    def _mark_after(self, first: str) -> Steps[bool | None]:
+        """None: what follows it decides."""
+        mark, kind = yield from self._mark()
+        if kind == "opening":
+            self._reopen(mark)
+            self._gap = ""
+            return False
+        if kind == "closing":
+            self._gap = ""
+            if self._around != "tag":
+                return None
+            if not _OWN_CLOSING.fullmatch(mark):
+                self._repairs["drifted"] = None
+            self._report()
+            return True
+        if kind == "cut":
+            self._gap = "" if mark.startswith("</") else self._gap + mark
+            return None
+        if first == "[":
             self._lists += 1
-            self._state = "before"
-            return position
-        return self._end_without_tag(text, position + 1)
+            self._tape.put_back(mark[-1:])
+            return False
+        yield from self._end_without_tag(mark, is_after=True)
+        return True
 
-    def _marked(self, text: str, end: int) -> int:
-        mark, self._mark = self._mark, ""
-        is_closing = _CLOSING.fullmatch(mark) is not None
-        if _OPENING.fullmatch(mark):
-            self._reopen(mark, text, end)
-        elif is_closing and self._state == "after":
-            self._close_tag(mark, text, end)
-        elif is_closing and self._has_given and self._envelope is None:
-            self._status = "done"
-        else:
-            self._mark = mark
-            return self._end_without_tag(text, end)
-        self._gap.clear()
-        return end
-
-    def _reopen(self, mark: str, text: str, end: int) -> None:
-        """The tag again: doubled, or behind a call that was not closed."""
-        self._openings += 1
-        if self._openings > MOST_OPENINGS or self._is_shut:
-            self._status = "none"
-            return
-        if self._envelope is not None and not self._is_bare:
-            self._give(text, end, "unterminated")
-            if self._status == "more":
-                self._span.append(mark)
-        self._state = "before"
-
-    def _close_tag(self, mark: str, text: str, end: int) -> None:
-        if self._is_bare:
-            return
-        if not _OWN_CLOSING.fullmatch(mark):
-            self._repairs["drifted"] = None
-        self._status = "done"
-        self._give(text, end)
-
-    def _end_without_tag(self, text: str, position: int) -> int:
+    def _end_without_tag(self, mark: str, *, is_after: bool) -> Steps[None]:
         """Other text. On a line of its own it is the text after the call."""
-        must_close = self._is_bare or self._needs_closing or (self._is_exact and not self._is_apart)
-        if must_close or not self._is_meant():
-            self._status = "none"
-        elif self._is_apart and self._state == "after":
-            self._rest, self._mark = "".join(self._gap) + self._mark, ""
-            self._status = "done"
-            self._give(text, position, "unterminated")
-        else:
-            self._mark = ""
-            self._state = "junk"
-        return position
-
-    def _is_meant(self) -> bool:
-        """Whether an object was read that can only be a call."""
-        return self._envelope is not None and (self._known.is_instructed or self._envelope.is_opened)
-
-    def _up_to_closing(self, text: str, position: int) -> int:
-        """Reads to the next closing tag; only letters that may begin one are visited twice."""
-        seen = self._tail + text[position:]
-        found = _LATE_CLOSING.search(seen)
-        if found is None:
-            self._tail = seen[-_LONGEST_MARK:]
-            return len(text)
-        end = len(text) - len(seen) + found.end()
-        self._end_badly(text, end)
-        return end
-
-    # How calls and unreadable text are returned.
-
-    def _open_one(self) -> Envelope:
-        assert self._envelope is not None
-        return self._envelope
-
-    def _give(self, text: str, end: int, repair: str = "") -> None:
-        """The call that ends before this place; the next span begins here."""
-        self._span.append(text[self._taken : end])
-        self._taken = end
-        if repair:
-            self._repairs[repair] = None
-        envelope, self._envelope = self._open_one(), None
-        if not envelope.name and not self._known.is_instructed:
-            self._status = "none"
+        tape, envelope = self._tape, self._envelope
+        must_close = self._around != "tag" or tape.must_close or (tape.is_exact and not self._is_apart)
+        if must_close or envelope is None or not (tape.is_instructed or tape.name):
+            raise NoCall
+        if self._is_apart and is_after:
+            tape.put_back(self._gap + mark)
+            self._report("unterminated")
             return
-        envelope.settle(self._pieces, "".join(self._span), tuple(self._repairs))
-        self._has_given = True
+        _, closing = yield from tape.upto(LATE_CLOSING)
+        found = envelope.arguments()
+        is_valid = closing and found and tape.known.fits(envelope.name, found[0])
+        envelope.finish([*self._repairs, "junk"], "" if is_valid else "words stand behind its JSON")
+
+    def _unreadable(self, why: str) -> Steps[None]:
+        """Reads to the next closing tag, or to the end of the text."""
+        tape, envelope = self._tape, self._envelope
+        assert envelope is not None
+        if tape.is_exact or not (tape.is_instructed or tape.name):
+            raise NoCall
+        rest, _ = yield from tape.upto(LATE_CLOSING)
+        envelope.extend(rest)
+        envelope.finish(self._repairs, why)
+
+    def _report(self, repair: str = "") -> None:
+        """The call that was read last."""
+        envelope, self._envelope = self._envelope, None
+        assert envelope is not None
+        if not envelope.name and not self._tape.is_instructed:
+            raise NoCall
+        envelope.finish([*self._repairs, *([repair] if repair else [])])
         self._repairs.clear()
-        self._span.clear()
-
-    def _lose(self, why: str, text: str, position: int) -> None:
-        envelope = self._open_one()
-        self._why = why
-        self._state = "broken"
-        self._lost_at = sum(map(len, self._span)) + position - self._taken
-        if self._is_exact or not (self._known.is_instructed or envelope.is_opened):
-            self._status = "none"
-
-    def _close_before(self) -> None:
-        if self._envelope is not None:
-            self._give("", 0, "unterminated")
-        elif not self._has_given:
-            self._status = "none"
-
-    def _close_in_object(self) -> None:
-        if self._open_one().end(self._pieces):
-            self._give("", 0, "unterminated")
-            return
-        self._lose("the text ends before its JSON does", "", 0)
-        if self._status != "none":
-            self._end_badly("", 0)
-
-    def _end_badly(self, text: str, end: int) -> None:
-        """At the closing tag behind what could not be read, or at the end of the text."""
-        self._span.append(text[self._taken : end])
-        self._taken = end
-        span = "".join(self._span)
-        envelope, self._envelope = self._open_one(), None
-        if self._state == "junk":
-            found = envelope.arguments()
-            if not (end and found and self._known.fits(envelope.name, found[0])):
-                self._why = "words stand behind its JSON"
-            self._repairs["junk"] = None
-        else:
-            envelope.write_on(_LATE_CLOSING.sub("", span[self._lost_at :]))
-        envelope.settle(self._pieces, span, tuple(self._repairs), self._why)
-        self._has_given = True
-        self._status = "done"
 
 
-class ToolCallTag(Struct):
-    name: str = "tagged"
-    openers: tuple[str, ...] = OPENERS
-    place: Place = "line"
-
-    def begin(self, opener: str, known: ToolLookup) -> Block:
-        return TaggedBlock(opener, known)
-
-
-TOOL_CALL = ToolCallTag()
+_FAULTS = {
+    "stranger": "it names no tool that is known",
+    "bad": "its brackets do not match",
+    "tag": "it ends in the middle of its JSON",
+    "more": "the text ends before its JSON does",
+}
 
 
-_LONGEST_TAG = 40
+def _one(text: str, position: int) -> int:
+    return position + 1
 
 
-class BehindTag(Struct):
-    """What other models write behind the same tag."""
-
-    name: str
-    inside: Callable[[str, ToolLookup], Block]
-    openers: tuple[str, ...] = OPENERS
-    place: Place = "line"
-
-    def begin(self, opener: str, known: ToolLookup) -> Block:
-        return _Inside(opener, known, self.inside)
+def _blanks(text: str, position: int) -> int:
+    return len(text) - len(text[position:].lstrip())
 
 
-class _Inside:
-    """Reads the tag to its end, and then hands over."""
-
-    def __init__(self, opener: str, known: ToolLookup, inside: Callable[[str, ToolLookup], Block]) -> None:
-        self._tag = opener
-        self._known = known
-        self._inside = inside
-        self._block: Block | None = None
-
-    def feed(self, text: str) -> BlockRead:
-        if self._block is not None:
-            return self._block.feed(text)
-        for position, letter in enumerate(text, 1):
-            self._tag += letter
-            if letter == ">":
-                self._block = self._inside(self._tag, self._known)
-                return self._block.feed(text[position:])
-            if not letter.isspace() or len(self._tag) > _LONGEST_TAG:
-                return BlockRead(status="none")
-        return BlockRead(status="more")
-
-    def close(self) -> BlockRead:
-        return BlockRead(status="none") if self._block is None else self._block.close()
+def _stray_tag(tape: Tape) -> Steps[None]:
+    yield from read_tag_end(tape)
+    tape.checkpoint()
 
 
-class StrayTag(Struct):
-    """A closing tag that closes nothing: after a block it is dropped."""
-
-    name: str = "stray"
-    openers: tuple[str, ...] = ()
-    place: Place = "line"
-
-    def begin(self, opener: str, known: ToolLookup) -> Block:
-        return _Inside(opener, known, _nothing)
-
-
-class _Nothing:
-    def feed(self, text: str) -> BlockRead:
-        return BlockRead(status="done", rest=text)
-
-    def close(self) -> BlockRead:
-        return BlockRead(status="done")
-
-
-def _nothing(opener: str, known: ToolLookup) -> Block:
-    return _Nothing()
+TOOL_CALL = Grammar("tagged", OPENERS, read_tagged, "line")
+STRAY_TAG = Grammar("stray", (), _stray_tag, "line")  # a closing tag that closes nothing: after a block it is dropped

@@ -7,83 +7,20 @@ otherwise it stays text, unchanged (H123, H125).
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias
-
-from msgspec import Struct
+from itertools import product
 
 from ..arguments import TaggedArguments, ValueEnd, named, read_json
-from ..base import Block, CallClosed, ToolLookup
-from ..lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, Steps, Tape, UnreadableCall
-from .inline import ExactTools, ValidatedBlock
-from .tagged import TaggedBlock
-
-Place: TypeAlias = Literal["start", "line", "anywhere"]
-
-
-class OtherTag(Struct):
-    """Another tag around the same JSON; only where the prompt asks for a tag."""
-
-    openers: tuple[str, ...]
-    name: str = "drifted"
-    place: Place = "line"
-
-    def begin(self, opener: str, known: ToolLookup) -> Block:
-        return ValidatedBlock(TaggedBlock(opener, ExactTools(known)), known, "drifted")
-
-
-class BareJson(Struct):
-    """JSON without a tag, perhaps in a code fence."""
-
-    openers: tuple[str, ...]
-    place: Place
-    name: str = "bare"
-
-    def begin(self, opener: str, known: ToolLookup) -> Block:
-        return ValidatedBlock(TaggedBlock("", ExactTools(known), is_bare=True), known, "drifted", opener)
-
-
-class JsonLine(Struct):
-    """A JSON object of type tool_call on a line of its own or after a sentence. Nothing else may follow on its line."""
-
-    openers: tuple[str, ...]
-    name: str = "line"
-    place: Place = "line"
-
-    def begin(self, opener: str, known: ToolLookup) -> Block:
-        return ValidatedBlock(ScriptBlock(_line, "", ExactTools(known)), known, "drifted", opener)
-
-
-class Invoke(Struct):
-    """<invoke name="..."> with a tag for each parameter, or with JSON inside."""
-
-    openers: tuple[str, ...]
-    name: str = "invoke"
-    place: Place = "line"
-
-    def begin(self, opener: str, known: ToolLookup) -> Block:
-        return ValidatedBlock(ScriptBlock(_invokes, opener, ExactTools(known)), known, "drifted")
-
+from ..grammar import Grammar
+from ..lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
+from .tagged import TAG_END, read_bare, read_line, read_tagged
 
 _SECTIONS = ("<function_calls>", "<tool_calls>", "<minimax:tool_call>")
 _INVOKE, _PARAMETER = "<invoke", "<parameter"
 _ENDS = ("</invoke>",)
 _SECTION_ENDS = ("</function_calls>", "</tool_calls>", "</minimax:tool_call>")
-_TAG_END = Marks(">")
 _ATTRIBUTE_ROOM = 32  # letters around the name
 _ATTRIBUTE = re.compile(r"\bname\s*=\s*[\"']?([^\"'>]+)")
 _VALUE = ValueEnd(("</parameter>",), (_PARAMETER, *_ENDS), lambda mark, before: False)
-
-
-def _line(tape: Tape) -> Steps[None]:
-    text, is_whole = yield from tape.balanced()
-    if not is_whole or not (yield from tape.ends_line()):
-        raise NoCall
-    read = ValidatedBlock(TaggedBlock("<tool_call", ExactTools(tape.known)), tape.known).feed(f">{text}</tool_call>")
-    if read.status != "done" or read.rest:
-        raise NoCall
-    for piece in read.pieces:
-        if isinstance(piece, CallClosed):
-            tape.whole(piece.name, piece.raw, *piece.repairs)
 
 
 def _invokes(tape: Tape) -> Steps[None]:
@@ -93,7 +30,7 @@ def _invokes(tape: Tape) -> Steps[None]:
     while mark == _INVOKE:
         yield from _invoke(tape)
         mark = yield from tape.past(Marks(_INVOKE, *_SECTION_ENDS))
-    tape.settle()
+    tape.checkpoint()
 
 
 def _invoke(tape: Tape) -> Steps[None]:
@@ -115,7 +52,7 @@ def _invoke(tape: Tape) -> Steps[None]:
 
 
 def _attribute(tape: Tape) -> Steps[str]:
-    text, _ = yield from tape.upto(_TAG_END, LONGEST_NAME + _ATTRIBUTE_ROOM)
+    text, _ = yield from tape.upto(TAG_END, LONGEST_NAME + _ATTRIBUTE_ROOM)
     found = _ATTRIBUTE.search(text)
     return found.group(1).strip() if found else ""
 
@@ -135,7 +72,10 @@ _TAGS = (
     "function-call",
 )
 
-DRIFTED = OtherTag(
+_GAPS = ("", " ")
+
+DRIFTED = Grammar(
+    "drifted",
     (
         *(f"<{tag}" for tag in _TAGS),
         "<<<tool_call",
@@ -144,18 +84,17 @@ DRIFTED = OtherTag(
         "[tool_call",
         "[tool-call",
         "[function_call",
-    )
+    ),
+    read_tagged,
+    "line",
+    "drifted",
 )
-INVOKE = Invoke((_INVOKE, *_SECTIONS))
-WRAPPED = BareJson(
-    tuple(f'{{{gap}"{key}"' for gap in ("", " ") for key in ("tool_call", "tool_calls", "function_call")), place="line"
-)
-LINE = JsonLine(
-    tuple(
-        f'{{{gap}"type":{space}"{kind}"'
-        for gap in ("", " ")
-        for space in ("", " ")
-        for kind in ("tool_call", "function_call", "tool_use")
-    )
-)
-WHOLE = BareJson(("{", "[", "```", "~~~"), place="start")
+INVOKE = Grammar("invoke", (_INVOKE, *_SECTIONS), _invokes, "line", "drifted")
+# Without a tag, perhaps in a code fence.
+_WRAPPERS = tuple(f'{{{gap}"{key}"' for gap in _GAPS for key in ("tool_call", "tool_calls", "function_call"))
+WRAPPED = Grammar("bare", _WRAPPERS, read_bare, "line", "drifted", reads_opener=True)
+WHOLE = Grammar("bare", ("{", "[", "```", "~~~"), read_bare, "start", "drifted", reads_opener=True)
+# A JSON object of type tool_call on a line of its own or after a sentence. Nothing else may follow on its line.
+_TYPES = product(_GAPS, _GAPS, ("tool_call", "function_call", "tool_use"))
+_TYPED = tuple(f'{{{gap}"type":{space}"{kind}"' for gap, space, kind in _TYPES)
+LINE = Grammar("line", _TYPED, read_line, "line", "drifted", reads_opener=True)

@@ -131,7 +131,7 @@ def unfold(answer: FoldedAnswer) -> list[Event]:
         if text := content_of(ended.part):
             logprobs = ended.part.logprobs if isinstance(ended.part, Text) else None
             events.append(PartDelta(index, text, logprobs))
-        if isinstance(ended.part, Text):
+        if isinstance(ended.part, Text) and ended.part.citations:
             events += [Noted(note=citation, index=index) for citation in ended.part.citations]
         events.append(PartEnded(index=index, part=ended.part, choice=ended.choice))
     events.append(answer.finished)

@@ -187,11 +187,9 @@ class Answer(EventAnswer):
         """End the answer with this error; b"" where it has ended already."""
         return self._pipe.fail(error).wire
 
-    async def run(self, write: Write) -> None:
-        if isinstance(self._reader.reply, EventReply):
-            await self._run_events(self._reader.reply, write)
-        else:
-            await self._run_bytes(self._reader.reply, write)
+    def run(self, write: Write) -> Awaitable[None]:
+        reply = self._reader.reply
+        return self._run_events(reply, write) if isinstance(reply, EventReply) else self._run_bytes(reply, write)
 
     async def release(self) -> None:
         """The client has its answer, or has disconnected."""

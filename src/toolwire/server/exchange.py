@@ -45,7 +45,7 @@ class Exchange:
         """Raises GatewayError until the first byte is sent, ClientGone when the client disconnects."""
         task = asyncio.current_task(self._loop)
         assert task is not None
-        watcher: asyncio.Future[object] = self._loop.create_task(_next(receive))
+        watcher = asyncio.ensure_future(receive(), loop=self._loop)
         is_gone = False
 
         def disconnect(_: object) -> None:
@@ -142,7 +142,7 @@ class Exchange:
 async def while_here(receive: Receive, work: Coroutine[Any, Any, T], stop: Callable[[], None] | None = None) -> T:
     """The result of work. When the client disconnects first, the work is cancelled and ClientGone raised after it has ended. When the
     server shuts down, stop() is called, and the work gets a moment to end by itself."""
-    working, disconnecting = asyncio.ensure_future(work), asyncio.ensure_future(_next(receive))
+    working, disconnecting = asyncio.ensure_future(work), asyncio.ensure_future(receive())
     try:
         try:
             await asyncio.wait({working, disconnecting}, return_when=asyncio.FIRST_COMPLETED)
@@ -171,10 +171,6 @@ async def _end(working: asyncio.Future[T], stop: Callable[[], None] | None) -> N
 
 def _stopped() -> BadRequest:
     return BadRequest("the gateway was stopped before the answer was complete.", status=503, code="not_ready")
-
-
-async def _next(receive: Receive) -> object:
-    return await receive()
 
 
 def check_type(headers: Mapping[str, str]) -> None:

@@ -145,9 +145,10 @@ def reason_of(raw: object) -> Reason | None:
 def fault_in(value: JsonObject) -> UpstreamError | None:
     """An error in a response with status 200: next to the choices, or inside one of them, as OpenRouter reports errors of its providers."""
     choices = value.get("choices")
-    given = [value, *choices] if isinstance(choices, list) else [value]
-    error = next((found for one in given if isinstance(one, dict) and (found := one.get("error"))), None)
-    if error is None:
+    error = value.get("error")
+    for choice in choices if isinstance(choices, list) and not error else ():
+        error = error or (choice.get("error") if isinstance(choice, dict) else None)
+    if not error:
         return None
     code = error.get("code") if isinstance(error, dict) else value.get("status")
     status = code if isinstance(code, int) and 400 <= code <= 599 else 502
@@ -162,9 +163,9 @@ def usage_in(value: JsonObject) -> Usage:
     return Usage(
         input=count_of(value.get("prompt_tokens")),
         output=count_of(value.get("completion_tokens")),
-        cached=count_of(details.get("cached_tokens")),
-        cache_written=count_of(details.get("cache_write_tokens")),
-        reasoning=count_of(produced.get("reasoning_tokens")),
+        cached=count_of(details.get("cached_tokens")) if details else 0,
+        cache_written=count_of(details.get("cache_write_tokens")) if details else 0,
+        reasoning=count_of(produced.get("reasoning_tokens")) if produced else 0,
         extra={NAME: value},
     )
 

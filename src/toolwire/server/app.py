@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from functools import partial
+from itertools import count
 from typing import Any
 
 from ..backends import build
@@ -69,6 +70,8 @@ class App:
         self._history = HourlyCounts()
         self._recorder: Recorder | None = None
         self._collector = Collector()
+        self._id_prefix = new_id("req_")[:-8]  # of request ids; the rest is a number
+        self._request_count = count(1)
         self._open = 0
         self._is_ready = False
         self._runtime: Runtime | None = None
@@ -166,7 +169,7 @@ class App:
         dialect, endpoint = find(path, short, scope.get("query_string", b""), headers)
         request_id = headers.get("x-request-id", "")
         if not _CLEAN_ID.fullmatch(request_id):
-            request_id = new_id("req_")
+            request_id = f"{self._id_prefix}{next(self._request_count):08x}"
         record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
         if wire_trace.active:
             wire_trace.enter(request_id)

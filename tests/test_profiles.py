@@ -20,13 +20,17 @@ from toolwire.profiles import (
     BY_HOST,
     BY_KIND,
     BY_NAME,
+    CODEX,
+    CURSOR,
     DEEPSEEK,
     GROQ,
     OLLAMA,
     OPENAI_CHAT,
     OPENAI_RESPONSES,
+    PLAIN,
     PLAIN_CHAT,
     RESPONSES,
+    VSCODE,
     IdRule,
     Profile,
     SchemaRules,
@@ -86,7 +90,7 @@ def test_H111_H112_who_may_have_a_template_is_told_the_plainest_form() -> None:
     plain = {name for name, profile in BY_NAME.items() if not profile.has_null_content}
     plain = {name for name in plain if not name.startswith(("gemini", "anthropic")) and not name.endswith("responses")}
     assert plain == {
-        "chat", "cerebras", "xai", "fireworks", "together", "ollama", "vllm", "llamacpp", "lmstudio",
+        "chat", "cerebras", "xai", "fireworks", "together", "ollama", "vllm", "sglang", "llamacpp", "lmstudio",
     }  # fmt: skip
     anywhere = {name for name, profile in BY_NAME.items() if profile.has_system_messages}
     assert anywhere == {"openai", "deepseek", "kimi", "openrouter", "xai"}
@@ -180,4 +184,17 @@ def test_reasoning_goes_back_by_the_name_that_each_server_has_for_it() -> None:
         "llamacpp": "reasoning_content",
         "ollama": "reasoning",
         "vllm": "reasoning",
+        "sglang": "reasoning_content",
     }
+
+
+def test_servers_that_constrain_their_output_are_those_that_are_known() -> None:
+    known = {name for name, profile in BY_NAME.items() if profile.has_output_schemas}
+    assert known == {
+        "openai", "openai-responses", "ollama", "vllm", "sglang", "llamacpp", "lmstudio", "gemini", "gemini-api", "gemini-oauth",
+    }  # fmt: skip
+    assert {name for name, profile in BY_NAME.items() if profile.has_output_schemas is False} == {
+        "deepseek",
+        "gemini-subset",
+    }
+    assert not any(profile.has_output_schemas for profile in (PLAIN, CODEX, CURSOR, VSCODE))

@@ -143,6 +143,9 @@ class Profile(Struct, frozen=True, kw_only=True):
     max_tools: int = 0  # per request (H147); 0 means no known limit
     has_tool_choice: bool = True  # else the prompt asks for required calls, with a retry
     writes_calls: bool = False  # its server may return calls as text (H117, H120, H123, H128)
+    has_output_schemas: bool | None = (
+        False  # constrains its output to a JSON Schema; None: unknown, so it is tried once
+    )
     has_null_content: bool = False  # in assistant messages with only calls; templates require text (H111)
     remedies: tuple[Remedy, ...] = REMEDIES
     transient_errors: str = r"error parsing tool call"  # errors of the model that a retry may avoid (H113)
@@ -168,7 +171,14 @@ _OPENAI_MEMBERS = frozenset(
 )
 
 PLAIN = Profile()  # for back ends in this process
-PLAIN_CHAT = Profile(name="chat", tool_kinds=_HOSTED, ids=CHAT_IDS, schemas=OPENAI_SCHEMAS, writes_calls=True)
+PLAIN_CHAT = Profile(
+    name="chat",
+    tool_kinds=_HOSTED,
+    ids=CHAT_IDS,
+    schemas=OPENAI_SCHEMAS,
+    writes_calls=True,
+    has_output_schemas=None,
+)
 OPENAI_CHAT = Profile(
     name="openai",
     max_tokens_field="max_completion_tokens",
@@ -181,13 +191,14 @@ OPENAI_CHAT = Profile(
     ids=OPENAI_IDS,
     schemas=OPENAI_SCHEMAS,
     strict_schemas=STRICT_SCHEMAS,
+    has_output_schemas=True,
     has_files=True,
     max_file_bytes=50_000_000,
     max_images=1500,
     shared_members=_OPENAI_MEMBERS,
 )
 _HOSTED_CHAT = replace(PLAIN_CHAT, has_null_content=True, has_system_messages=True)  # without chat templates
-DEEPSEEK = replace(_HOSTED_CHAT, name="deepseek", reasoning_field="reasoning_content")
+DEEPSEEK = replace(_HOSTED_CHAT, name="deepseek", reasoning_field="reasoning_content", has_output_schemas=False)
 MISTRAL = replace(PLAIN_CHAT, name="mistral", ids=MISTRAL_IDS, has_null_content=True)
 KIMI = replace(
     _HOSTED_CHAT,
@@ -228,14 +239,17 @@ OLLAMA = replace(
     PLAIN_CHAT,
     name="ollama",
     reasoning_field="reasoning",
+    has_output_schemas=True,
     image_types=frozenset({"image/png", "image/jpeg", "image/webp"}),
 )
-VLLM = replace(PLAIN_CHAT, name="vllm", reasoning_field="reasoning")
-LLAMA_CPP = replace(PLAIN_CHAT, name="llamacpp", reasoning_field="reasoning_content")
-LM_STUDIO = replace(PLAIN_CHAT, name="lmstudio")
+VLLM = replace(PLAIN_CHAT, name="vllm", reasoning_field="reasoning", has_output_schemas=True)
+SGLANG = replace(PLAIN_CHAT, name="sglang", reasoning_field="reasoning_content", has_output_schemas=True)
+LLAMA_CPP = replace(PLAIN_CHAT, name="llamacpp", reasoning_field="reasoning_content", has_output_schemas=True)
+LM_STUDIO = replace(PLAIN_CHAT, name="lmstudio", has_output_schemas=True)
 RESPONSES = Profile(
     name="responses",
     writes_calls=True,
+    has_output_schemas=None,
     has_developer_role=True,
     result_content="parts",
     tool_kinds=ALL_KINDS,
@@ -248,6 +262,7 @@ OPENAI_RESPONSES = replace(
     RESPONSES,
     name="openai-responses",
     writes_calls=False,
+    has_output_schemas=True,
     reasoning_models=r"o\d|gpt-[5-9]|codex",
     strict_schemas=STRICT_SCHEMAS,
     keeps_state=True,
@@ -264,6 +279,7 @@ CODEX = replace(
     has_text_failures=False,
     has_tool_choice=False,
     writes_calls=False,
+    has_output_schemas=False,
     tool_kinds=frozenset(),
     has_files=False,
     name_length=55,
@@ -296,6 +312,7 @@ VSCODE = Profile(
 ANTHROPIC = Profile(
     name="anthropic",
     writes_calls=True,
+    has_output_schemas=None,  # its newer models
     api_version="2023-06-01",
     key_header="x-api-key",
     oauth_beta="oauth-2025-04-20",
@@ -324,6 +341,7 @@ ANTHROPIC_API = replace(
 ANTHROPIC_OAUTH = replace(ANTHROPIC_API, name="anthropic-oauth", key_header="authorization")
 GEMINI = Profile(
     name="gemini",
+    has_output_schemas=True,
     key_header="x-goog-api-key",
     tool_kinds=_HOSTED,
     has_files=True,
@@ -337,7 +355,9 @@ GEMINI_API = replace(
     max_request_bytes=100_000_000,
 )
 GEMINI_OAUTH = replace(GEMINI_API, name="gemini-oauth", key_header="authorization")
-GEMINI_SUBSET = replace(GEMINI, name="gemini-subset", has_json_schemas=False, schemas=GEMINI_SCHEMAS)
+GEMINI_SUBSET = replace(
+    GEMINI, name="gemini-subset", has_json_schemas=False, has_output_schemas=False, schemas=GEMINI_SCHEMAS
+)
 
 BY_NAME = {
     profile.name: profile
@@ -356,6 +376,7 @@ BY_NAME = {
         TOGETHER,
         OLLAMA,
         VLLM,
+        SGLANG,
         LLAMA_CPP,
         LM_STUDIO,
         RESPONSES,

@@ -22,6 +22,7 @@ from .memory.answers import AnswerMemory, StoredTurn
 from .memory.signatures import SignatureMemory
 from .offload import LARGE, offload
 from .pipeline.answer import Answer, EventAnswer, ReplyReader, pipe_for
+from .pipeline.grammar import GrammarMemory
 from .pipeline.guard import guarded, simulated, text_splitter
 from .pipeline.job import Job
 from .pipeline.prepare import Preparation
@@ -51,6 +52,7 @@ class Runtime:
         self._policies = dict(policies)
         self._answers = answers
         self._preparation = Preparation(answers, signatures, search)
+        self._grammars = GrammarMemory()
 
     async def step(self, request: Request, record: Record, owner: str = "") -> Answer:
         """The answer in the client's dialect. Raises GatewayError until the back end has accepted the request."""
@@ -150,7 +152,9 @@ class Runtime:
         self._policies[job.backend.name] = replace(job.policy, tools="simulate", terms=terms)
 
     def _guarded(self, job: Job) -> tuple[Backend, CallObserver | None]:
-        return guarded(job, self._preparation.schemas, self._preparation.decoder(job) if job.encodings else None)
+        decoder = self._preparation.decoder(job) if job.encodings else None
+        grammar = self._grammars.support(job.backend, job.model, job.policy.grammar)
+        return guarded(job, self._preparation.schemas, decoder, grammar)
 
     def _turn(self, job: Job, watcher: CallObserver | None, *, is_raw: bool) -> Turn:
         """is_raw: the events come from the back end itself, so that its text and its arguments must still be decoded."""

@@ -34,8 +34,9 @@ from toolwire.config.policy import Corrections
 from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, fold
 from toolwire.pipeline.correction import CorrectingBackend
-from toolwire.profiles import PLAIN, IdRule
-from toolwire.types import Loss, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult, Usage
+from toolwire.pipeline.grammar import GrammarMemory, GrammarSupport
+from toolwire.profiles import LLAMA_CPP, PLAIN, PLAIN_CHAT, IdRule
+from toolwire.types import Loss, Message, Part, Reasoning, Request, Sampling, Text, Tool, ToolCall, ToolResult, Usage
 from toolwire.wire.exact_json import BadJson
 
 pytestmark = pytest.mark.slow
@@ -84,10 +85,18 @@ class Played:
 REQUEST = Request(model="m", messages=(Message(role="user", parts=(Text(text="hi"),)),), tools=(WEATHER,))
 
 
-def run(inner: Played, found: CallValidator | None = None, corrections: int = 2, policy: str = "pass") -> list[Event]:
+def run(
+    inner: Played,
+    found: CallValidator | None = None,
+    corrections: int = 2,
+    policy: str = "pass",
+    grammar: GrammarSupport | None = None,
+    request: Request = REQUEST,
+) -> list[Event]:
     async def main() -> list[Event]:
-        backend = CorrectingBackend(inner, found or checking(), Corrections(corrections=corrections, policy=policy))
-        reply = await backend.open(REQUEST, is_verbatim=True)
+        terms = Corrections(corrections=corrections, policy=policy)
+        backend = CorrectingBackend(inner, found or checking(), terms, grammar)
+        reply = await backend.open(request, is_verbatim=True)
         return [event async for events in reply.events for event in events]
 
     events = asyncio.run(main())
@@ -634,3 +643,132 @@ def test_several_tools_are_judged_each_by_its_own_schema() -> None:
         ("weather", RIGHT),
         ("forecast", '{"days": 1}'),
     ]
+
+
+NOW = Tool(name="now", schema={"type": "object", "properties": {"zone": {"type": "string"}}})
+
+
+class Constrained(Played):
+    """A back end that constrains its output to a schema."""
+
+    profile = LLAMA_CPP
+
+
+class Untried(Played):
+    profile = PLAIN_CHAT
+
+
+def support(inner: Played, memory: GrammarMemory | None = None) -> GrammarSupport:
+    return (memory or GrammarMemory()).support(inner, "m", "auto")  # type: ignore[arg-type] # has what is read
+
+
+def test_a_constrained_correction_asks_for_the_arguments_alone() -> None:
+    usage = Usage(input=10, output=3)
+    first = events_of(Text(text="one"), call(WRONG, call_id="c1"), usage=usage)
+    inner, found = Constrained(first, events_of(Text(text=RIGHT), reason="stop", usage=usage)), checking()
+    events = run(inner, found, grammar=support(inner), request=replace(REQUEST, sampling=Sampling(stop=("}",))))
+    assert parts_in(events) == [Text(text="one"), replace(call(call_id="c1"), raw='{"city":"Oslo"}')]
+    assert fold(events).finished.usage == Usage(input=20, output=6)
+    assert counts(found) == {"made": 2, "accepted": 1, "invalid": 1, "corrections": 1, "corrected": 1}
+    asked = inner.asked[1]
+    assert (asked.tools, asked.tool_choice, asked.sampling.stop) == ((), None, ())
+    assert (asked.output.format, asked.output.schema) == ("schema", SCHEMA)
+    [result] = results_in(asked)
+    assert isinstance(result.parts[0], Text)
+    told = json.loads(result.parts[0].text)
+    assert told["missing"] == ["city"]
+    assert "nothing but its arguments" in told["hint"]
+    assert told["tools"] == [{"name": "weather", "parameters": SCHEMA}]
+    assert inner.closed == 2
+
+
+def test_an_unknown_tool_is_corrected_to_one_of_those_offered() -> None:
+    answer = '{"name": "now", "arguments": {"zone": "UTC"}}'
+    inner = Constrained(events_of(call("{}", "clock", "c1")), events_of(Text(text=answer), reason="stop"))
+    request = replace(REQUEST, tools=(WEATHER, NOW))
+    events = run(inner, checking(WEATHER, NOW), grammar=support(inner), request=request)
+    assert [(made.id, made.name, made.raw) for made in calls_in(events)] == [("c1", "now", '{"zone":"UTC"}')]
+    schema = inner.asked[1].output.schema
+    assert schema is not None
+    assert [one["properties"]["name"]["enum"] for one in schema["anyOf"]] == [["weather"], ["now"]]
+
+
+def test_several_wrong_calls_are_corrected_in_one_request_and_keep_their_places() -> None:
+    parts = call(WRONG, call_id="a"), call(call_id="b"), call('{"days": []}', call_id="c")
+    answer = '{"call_1": {"city": "Rome"}, "call_2": {"city": "Bonn", "days": 2}}'
+    inner, found = Constrained(events_of(*parts), events_of(Text(text=answer), reason="stop")), checking()
+    events = run(inner, found, grammar=support(inner))
+    assert [(made.id, made.args) for made in calls_in(events)] == [
+        ("a", {"city": "Rome"}),
+        ("b", {"city": "Oslo"}),
+        ("c", {"city": "Bonn", "days": 2}),
+    ]
+    assert (len(inner.asked), found.tally.corrected) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        events_of(Text(text="Sorry."), reason="stop"),
+        events_of(Text(text="{}"), reason="stop"),
+        events_of(Text(text='{"city": "Os'), reason="length"),
+        UpstreamError("no response_format", status=400, code="bad"),
+        [Started(id="a", model="m"), Failed(error=UpstreamError("gone", status=502, code="raised"))],
+    ],
+)
+def test_a_constrained_correction_that_fails_is_followed_by_one_in_text(answer: Answer) -> None:
+    inner, found = Constrained(events_of(call(WRONG)), answer, events_of(call())), checking()
+    assert [made.raw for made in calls_in(run(inner, found, grammar=support(inner)))] == [RIGHT]
+    assert inner.asked[2].tools == (WEATHER,)
+    assert inner.asked[2].output.format == "text"
+    assert [loss.feature for loss in found.notes if "refused" in loss.why] == []
+
+
+def test_the_limit_counts_the_constrained_correction() -> None:
+    inner, found = Constrained(events_of(call(WRONG)), events_of(Text(text="{}"), reason="stop")), checking()
+    run(inner, found, corrections=1, grammar=support(inner))
+    assert (len(inner.asked), found.tally.corrections, found.tally.exhausted) == (2, 1, 1)
+
+
+def test_a_server_that_refuses_a_schema_is_not_asked_again() -> None:
+    memory = GrammarMemory()
+    refusal = UpstreamError("no response_format", status=400, code="bad")
+    inner = Untried(events_of(call(WRONG)), refusal, events_of(call()))
+    assert [made.raw for made in calls_in(run(inner, grammar=support(inner, memory)))] == [RIGHT]
+    later = Untried(events_of(call(WRONG)), events_of(call()))
+    assert [made.raw for made in calls_in(run(later, grammar=support(later, memory)))] == [RIGHT]
+    assert [request.output.format for request in later.asked] == ["text", "text"]
+
+
+class Stuck(Constrained):
+    """Its second answer never ends."""
+
+    async def _play(self, events: list[Event]) -> AsyncIterator[list[Event]]:
+        is_second = len(self.asked) == 2
+        async for one in super()._play(events):
+            yield one
+            if is_second:
+                await asyncio.sleep(60)
+
+
+def test_a_client_that_leaves_stops_a_constrained_correction() -> None:
+    inner = Stuck(events_of(call(WRONG)))
+
+    async def main() -> None:
+        backend = CorrectingBackend(inner, checking(), Corrections(), support(inner))
+        reply = await backend.open(REQUEST, is_verbatim=True)
+
+        async def read() -> None:
+            async for _ in reply.events:
+                pass
+
+        task = asyncio.create_task(read())
+        while len(inner.asked) < 2:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await reply.close()
+
+    asyncio.run(main())
+    assert inner.closed == 2

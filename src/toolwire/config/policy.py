@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ..calls.written.splitter import UnknownTool
 from .file import BackendConfig, Guard
+from .values import Grammar
 
 
 class Corrections(Struct, frozen=True, kw_only=True):
@@ -29,13 +30,15 @@ class Corrections(Struct, frozen=True, kw_only=True):
 
 class Policy(Struct, frozen=True, kw_only=True):
     """guard: "off" changes nothing, "check" streams calls and counts invalid ones, "repair" and "retry" hold calls until they
-    are valid. guards: the same for models whose names match a pattern; the first match takes precedence over guard."""
+    are valid. guards: the same for models whose names match a pattern; the first match takes precedence over guard. grammar: whether
+    requests constrain the output to a schema; "auto" where the profile says so or a trial worked."""
 
     verbatim: str = "auto"
     tools: Literal["auto", "native", "simulate"] = "auto"
     guard: Guard = "check"
     guards: Mapping[str, Guard] = {}
     terms: Corrections = Corrections()
+    grammar: Grammar = "auto"
 
     def guard_for(self, model: str) -> Guard:
         for pattern, guard in self.guards.items():
@@ -50,6 +53,7 @@ def policy_of(config: BackendConfig) -> Policy:
         tools="simulate" if config.is_simulated else config.tools,
         guard=config.guard,
         guards=config.guards,
+        grammar=config.grammar,
         terms=Corrections(
             corrections=config.max_corrections,
             policy=config.policy,

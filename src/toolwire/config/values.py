@@ -27,6 +27,7 @@ Connections: TypeAlias = Annotated[
 ]
 LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "delete", "shell"]
 Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
+Grammar: TypeAlias = Literal["auto", "on", "off"]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
 
 
@@ -65,6 +66,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     max_corrections: Corrections = 2
     policy: Literal["pass", "text", "error"] = "pass"
     unknown_tool: Literal["correct", "emit", "text", "error"] = "correct"
+    grammar: Grammar = "auto"
     verbatim: Literal["auto", "never"] = "auto"
     state: Literal["auto", "upstream", "gateway"] = "auto"
     models: tuple[str, ...] = ()

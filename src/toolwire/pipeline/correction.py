@@ -3,28 +3,35 @@
 The client sees one answer. Text is sent as it comes, up to the first call. Calls and what follows them are sent when all calls are valid, or
 when the model has used its corrections; the policy then decides about the invalid ones: "pass" sends them unchanged, "text" as text, "error"
 fails the answer. A corrected call replaces the invalid one; text after the invalid call is sent before the correction.
+
+If the server constrains its output to a schema, the first correction asks for nothing but the arguments of the invalid calls
+(calls/argument_request.py). They take the place of the invalid ones, and the answer needs no other round. Otherwise, or if that fails,
+the model gets the errors as results of its calls and answers again.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from msgspec.structs import replace
 
 from ..backends.base import Backend, EventReply, WireReply
+from ..calls.argument_request import ArgumentRequest
+from ..calls.arguments import Invalid, Repaired
 from ..calls.held_calls import HeldAnswer, HeldCall
 from ..calls.ledger.repair import Recipient, repair_history
-from ..calls.tools.adapter import adapt_ids
-from ..calls.validation import CallValidator, UnknownCall
+from ..calls.tools.adapter import adapt_ids, with_history_tools
+from ..calls.validation import CallValidator, CutCall, UnknownCall, cut_choices
 from ..config.policy import Corrections
 from ..errors import GatewayError, UpstreamError, quote
-from ..events import Event, Failed, Noted
+from ..events import Event, Failed, Finished, Noted, PartEnded
 from ..ids import new_id
-from ..types import Loss, Message, Request, Text, ToolCall, ToolResult
+from ..types import JsonObject, Loss, Message, Request, Text, Tool, ToolCall, ToolResult
 from ..wire.exact_json import BadJson, encode
 from .answer import ReplyReader
+from .grammar import GrammarSupport, no_grammar
 from .wrapper import BackendWrapper, Rounds, wrap_reply
 
 _MOST_CALLS = 64  # an answer with more calls is not corrected
@@ -36,23 +43,29 @@ _WAITING = (
 
 
 class CorrectingBackend(BackendWrapper):
-    def __init__(self, inner: Backend, checking: CallValidator, terms: Corrections) -> None:
+    def __init__(
+        self, inner: Backend, checking: CallValidator, terms: Corrections, grammar: GrammarSupport | None = None
+    ) -> None:
         super().__init__(inner)
         self._checking = checking
         self._terms = terms
+        self._grammar = grammar or no_grammar()
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         reply = await self._inner.open(request, is_verbatim=False)
-        return wrap_reply(reply, _CorrectedAnswer(self._inner, self._checking, self._terms).play(request, reply))
+        answer = _CorrectedAnswer(self._inner, self._checking, self._terms, self._grammar)
+        return wrap_reply(reply, answer.play(request, reply))
 
 
 class _CorrectedAnswer:
     """One answer for the client, made of several rounds of the model."""
 
-    def __init__(self, inner: Backend, checking: CallValidator, terms: Corrections) -> None:
+    def __init__(self, inner: Backend, checking: CallValidator, terms: Corrections, grammar: GrammarSupport) -> None:
         self._inner = inner
         self._checking = checking
         self._terms = terms
+        self._grammar = grammar
+        self._is_constrained = False  # arguments were requested under their schemas
         self._rounds = Rounds()
         self._answer: HeldAnswer | None = None  # the last complete one
         self._failures = Counter[tuple[str, str, str]]()
@@ -105,9 +118,19 @@ class _CorrectedAnswer:
                 f"the answer has {len(answer.calls)} calls; answers with more than {_MOST_CALLS} are not corrected"
             )
             return None
+        if wrong and await self._constrain(request, answer, wrong):
+            return None
+        if tally.corrections >= self._terms.corrections:
+            return None
         next_request = self._reminded(request, answer) if is_silent else self._with_errors(request, answer)
+        reply = await self._open(next_request)
+        return None if reply is None else (next_request, reply)
+
+    async def _open(self, request: Request) -> WireReply | EventReply | None:
+        """None if the back end refuses the correction."""
+        tally = self._checking.tally
         try:
-            reply = await self._inner.open(next_request, is_verbatim=False)
+            reply = await self._inner.open(request, is_verbatim=False)
         except GatewayError as error:
             tally.refused += error.status == 400
             self._note(f"the back end refused the request for it ({error.status}, {error.code})")
@@ -116,7 +139,73 @@ class _CorrectedAnswer:
             self._note(f"the answer of the model cannot be encoded: {fault}")
             return None
         tally.corrections += 1
-        return next_request, reply
+        return reply
+
+    async def _constrain(self, request: Request, answer: HeldAnswer, wrong: list[HeldCall]) -> bool:
+        """Request the arguments of the invalid calls under their schemas, once. True if no call is invalid any more."""
+        candidates = [self._candidates(held, request.tools) for held in wrong]
+        if self._is_constrained or not self._grammar.may_constrain or not all(candidates):
+            return False
+        self._is_constrained = True
+        asked = ArgumentRequest(candidates)
+        hints = {id(held): asked.hint(index) for index, held in enumerate(wrong)}
+        sent = asked.request(self._with_errors(request, answer, hints))
+        sent = with_history_tools(sent, self._inner.profile).request
+        notes = len(self._checking.notes)
+        reply = await self._open(sent)
+        if reply is None:
+            del self._checking.notes[notes:]  # the errors as text are still to come
+            self._grammar.record(works=False)
+            return False
+        text = await self._read_text(sent, reply)
+        if text is None:
+            return False
+        made = asked.calls(text, [held.part for held in wrong])
+        fixed = [self._replace_call(held, call) for held, call in zip(wrong, made or (), strict=False)]
+        self._grammar.record(works=bool(fixed) and all(fixed))
+        self._checking.tally.corrected += sum(fixed)
+        return not self._correctable(answer)
+
+    def _candidates(self, held: HeldCall, tools: tuple[Tool, ...]) -> list[Tool]:
+        """The tools that the call may name, with the schemas that the back end accepts."""
+        offer = self._checking.offer
+        named = offer.tool(held.part.name) if isinstance(held.fault, Invalid) else None
+        offered = [tool for tool in tools if tool.kind == "function" and offer.tool(tool.name) is not None]
+        return [tool for tool in offered if named is None or tool.name == named.name] or offered
+
+    async def _read_text(self, request: Request, reply: WireReply | EventReply) -> str | None:
+        """The text of a constrained answer; None if it fails or is cut."""
+        reader = ReplyReader(reply, self._inner.dialect, request)
+        pieces: list[str] = []
+        finished: Finished | None = None
+        try:
+            async for events in reader.events():
+                for event in events:
+                    if isinstance(event, PartEnded) and isinstance(event.part, Text) and event.choice == 0:
+                        pieces.append(event.part.text)
+                    elif isinstance(event, Finished):
+                        finished = event
+                if finished is not None:
+                    break
+        except GatewayError as error:
+            self._note(f"the correction failed ({error.status}, {error.code})")
+        finally:
+            await reader.release(is_over=finished is not None)
+        if finished is None:
+            return None
+        self._rounds.add_usage(finished.usage)
+        return None if cut_choices(finished) else "".join(pieces)
+
+    def _replace_call(self, held: HeldCall, call: ToolCall) -> bool:
+        """Put the call in the place of an invalid one, if it is valid itself."""
+        call = self._checking.decoded(self._checking.offer.named(call))
+        finding = self._checking.find(call, is_cut=False, may_repair=True)
+        if isinstance(finding, Invalid | UnknownCall | CutCall):
+            return False
+        if isinstance(finding, Repaired):
+            call = replace(call, raw=finding.raw, args=finding.args)
+        held.part, held.finding = call, finding
+        return True
 
     def _correctable(self, answer: HeldAnswer) -> list[HeldCall]:
         is_corrected = self._terms.unknown == "correct"
@@ -159,9 +248,15 @@ class _CorrectedAnswer:
         self._failures.update({(held.part.name, held.part.raw, held.why) for held in wrong})
         return any(count >= _SAME for count in self._failures.values())
 
-    def _with_errors(self, request: Request, answer: HeldAnswer) -> Request:
-        """The request with the answer of the model and, for each call, a result that says what is wrong with it."""
-        results = [Message(role="tool", parts=(self._result(held),)) for held in answer.calls]
+    def _with_errors(
+        self, request: Request, answer: HeldAnswer, hints: Mapping[int, JsonObject] | None = None
+    ) -> Request:
+        """The request with the answer of the model and, for each call, a result that says what is wrong with it.
+
+        hints: members to add to these results, by the id() of the call.
+        """
+        hints = hints or {}
+        results = [Message(role="tool", parts=(self._result(held, hints.get(id(held), {})),)) for held in answer.calls]
         messages = (*request.messages, Message(role="assistant", parts=answer.parts), *results)
         repaired = self._repaired(replace(request, messages=messages))
         return _added(request, replace(repaired, messages=adapt_ids(repaired.messages, self._inner.profile.ids)))
@@ -170,9 +265,9 @@ class _CorrectedAnswer:
         """The new messages in the order that providers accept; the earlier ones have passed this already."""
         return repair_history(request, Recipient(fails_in_words=self._inner.profile.has_text_failures)).request
 
-    def _result(self, held: HeldCall) -> ToolResult:
+    def _result(self, held: HeldCall, hint: JsonObject) -> ToolResult:
         call, fault = held.part, held.fault
-        text = _WAITING if fault is None else encode(self._checking.feedback(call, fault)).decode()
+        text = _WAITING if fault is None else encode(self._checking.feedback(call, fault) | hint).decode()
         return ToolResult(
             call_id=call.id, parts=(Text(text=text),), is_error=fault is not None, name=call.name, kind=call.kind
         )

@@ -14,11 +14,14 @@ from ..calls.written.splitter import CallSplitter, SplitterPolicy
 from ..config.policy import Policy
 from ..ids import new_id
 from .correction import CorrectingBackend
+from .grammar import GrammarSupport
 from .job import Job
 from .simulation import ScanningBackend, SimulatingBackend
 
 
-def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tuple[Backend, CallObserver | None]:
+def guarded(
+    job: Job, schemas: Schemas, decoder: ArgumentDecoder | None, grammar: GrammarSupport | None = None
+) -> tuple[Backend, CallObserver | None]:
     """The back end to open, and the watcher of its calls; None where the back end is wrapped in one that holds and corrects them."""
     backend, request = job.backend, job.request
     if job.guard == "off":
@@ -42,7 +45,7 @@ def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tupl
         terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))
     if _writes_calls(job):
         backend = ScanningBackend(backend, schemas, _manner(job.policy, job.guard))
-    return CorrectingBackend(backend, checking, terms), None
+    return CorrectingBackend(backend, checking, terms, grammar), None
 
 
 def text_splitter(job: Job, schemas: Schemas) -> MakeSplitter | None:

@@ -23,7 +23,6 @@ from tests.backends.event_contract import check_events
 from tests.programs.codex_backend.binaries import NEWEST, OLDEST, VERSIONS, codex
 from tests.programs.installed import ROOT, search_path
 from toolwire.backends.base import ToolsUnsupported
-from toolwire.backends.codex import stored_threads as kept
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.backends.codex.wire.settings import toml
 from toolwire.config.file import BackendConfig
@@ -326,7 +325,7 @@ def test_a_tool_that_is_left_out_is_reported_and_gets_another_name(provider: Pro
 def test_a_thread_that_is_not_needed_any_more_leaves_no_file(
     provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "SECONDS", 2.0)
+    monkeypatch.setattr("toolwire.backends.codex.backend.STORED_SECONDS", 2.0)
 
     async def play(stage: Any) -> None:
         asked = request("calls", has_tools=True)

@@ -10,12 +10,12 @@ import pytest
 from tests.backends.codex.wire.conversations import IMAGE, PNG, WEATHER, message, request
 from tests.backends.codex.wire.recorded import sent
 from toolwire.backends.codex.wire.history import (
-    Way,
+    HistoryForm,
     as_text_input,
+    form_of,
     history_of,
-    losses_of_way,
+    losses_of_form,
     split_input,
-    way_of,
 )
 from toolwire.backends.codex.wire.names import CodexToolNames
 from toolwire.backends.codex.wire.versions import Version, abilities_of
@@ -122,7 +122,7 @@ def test_parts_of_other_dialects_are_told_in_words() -> None:
     ],
 )
 def test_the_way_that_a_version_has(version: Version, has_tools: bool, way: str) -> None:
-    assert way_of(abilities_of(version), has_tools=has_tools) == way
+    assert form_of(abilities_of(version), has_tools=has_tools) == way
 
 
 def test_the_users_last_words_are_the_input_of_a_resumed_turn() -> None:
@@ -184,8 +184,8 @@ def test_no_text_can_pose_as_another_line() -> None:
         ("text", 3, ["history"]),
     ],
 )
-def test_what_a_version_makes_of_a_conversation_is_reported(way: Way, count: int, features: list[str]) -> None:
+def test_what_a_version_makes_of_a_conversation_is_reported(way: HistoryForm, count: int, features: list[str]) -> None:
     """The first message is the user's question, the last is a result."""
-    losses = losses_of_way(items_of(request(*WEATHER[:count])), way)
+    losses = losses_of_form(items_of(request(*WEATHER[:count])), way)
     assert [loss.feature for loss in losses] == features
     assert all("Go on." in loss.why for loss in losses if loss.feature == "history.last")

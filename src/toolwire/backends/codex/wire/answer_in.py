@@ -1,17 +1,16 @@
 """Codex app-server: decodes the messages of a turn into one answer.
 
-A turn is the model's work until it calls no more tools. The client's tools are not run here, so an answer ends where the model has
-called them, and the turn either ends too (it is interrupted, and the next request brings the whole conversation again) or stays
-open until results come: then follow() reads on, as another answer.
+A turn lasts until the model calls no more tools. The client's tools do not run here, so an answer ends after the model's calls. The
+turn is then interrupted, and the next request has the whole conversation, or it stays open until results arrive, and follow() decodes
+the next answer.
 
-What ends an answer with calls: the marker rawResponse/completed, where the version has it (0.145), and before that the count of
-tokens, which was seen to come while the calls wait (0.89 to 0.110). Where neither comes, is_waiting stays true, and whoever has a
-clock calls end_calls() when no other call has followed for a while. A call that comes still later is told at the start of the next
-answer.
+An answer with calls ends at the marker rawResponse/completed, if the version has it (0.145), and before that at the token count, which
+was seen to arrive while the calls wait (0.89 to 0.110). If neither arrives, is_waiting stays true, and the caller, who has a clock, calls
+end_calls() when no other call has followed for a while. A call that arrives still later is part of the next answer.
 
-Codex answers some calls itself: unknown names, or arguments that are not JSON. The model gets an error and tries again; the client
-sees none of it, and each is recorded as a loss. After several such calls the answer ends: with an error, or with the text so far where
-no tool was offered.
+Codex answers some calls itself: those with unknown names, or with arguments that are not JSON. The model gets an error and tries again;
+the client sees only a loss for each. After several such calls the answer ends: with an error, or with the text so far if no tool was
+offered.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from msgspec import Struct
 from ....dialects.shared.answer_in import Assembly, OpenPart
 from ....errors import GatewayError, UpstreamError
 from ....events import Event, Failed, Finished, Noted, Started
-from ....types import Choice, JsonObject, Loss, Reason, Text, ToolCall, Usage
+from ....types import Choice, JsonObject, Loss, Reason, Text, ToolCall
 from ....wire.exact_json import BadJson, decode, encode
 from ....wire.json_rpc import Id
 from .errors import error_of, gone, incomplete_reason, stuck, unreached, unseen_calls
@@ -34,22 +33,21 @@ from .thoughts import CodexReasoning
 from .usage import CodexTokenMeter
 
 _ENDS: dict[str, Reason] = {"max_output_tokens": "length", "content_filter": "refused"}
-_MOST_DECLINED = 50
-_MOST_RESPONSES = 10  # of one answer without tools, where nothing says what they were for
-_DECLINED = "Codex asked a person, and there is none: the answer was no"
-# Calls of one answer that Codex may answer itself, by what is lost: each is another request to the provider.
-_MOST_OWN = {"call.arguments": 5, "call.name": 5, "call.own": 50}
+_MAX_DECLINED = 50
+_MAX_RESPONSES = 10  # of one answer without tools, if their calls are not reported
+_DECLINED = "Codex asked for the approval of a person, and the gateway declined it"
+# Calls of one answer that Codex may answer itself, by loss: each is another request to the provider.
+_MAX_OWN_CALLS = {"call.arguments": 5, "call.name": 5, "call.own": 50}
 
 
 class CodexCall(Struct, kw_only=True):
-    """A call that waits for its result. request_id is the server's request for it, None until that has come, and for good where
-    the result takes another way. is_told: an answer has shown it to the client."""
+    """A call that waits for its result. request_id: of Codex's request for it, None until it arrives. is_sent: it is part of an answer."""
 
     id: str
     name: str
     raw: str
     request_id: Id | None = None
-    is_told: bool = False
+    is_sent: bool = False
 
 
 class CodexTurnDecoder:
@@ -59,51 +57,35 @@ class CodexTurnDecoder:
         self, thread_id: str, turn_id: str = "", *, model: str = "", names: CodexToolNames | None = None
     ) -> None:
         self.thread_id = thread_id
-        self.turn_id = turn_id  # "" until turn/started tells it; items that are put into a thread are told of before, under another id
+        self.turn_id = turn_id  # "" until turn/started; injected items are reported before it, under another id
         self.is_over = False
         self.calls: dict[str, CodexCall] = {}
-        self.rate_limits: JsonObject | None = None
-        self.retries = 0  # that Codex made before the first part
         self._model = model
         self._names = names or CodexToolNames()
         self._assembly = Assembly()
         self._thoughts = CodexReasoning(self._assembly)
         self._texts: dict[str, OpenPart] = {}  # open ones, by item
-        self._ended: set[str] = set()  # items whose text is all told
-        self._raws: dict[str, JsonObject] = {}  # raw calls that may be ours, or Codex's own
+        self._ended: set[str] = set()  # items whose text is complete
+        self._raws: dict[str, JsonObject] = {}  # raw calls, of the client's tools or of Codex's own
         self._meter = CodexTokenMeter()
         self._losses: list[Loss] = []
         self._own_calls: Counter[str] = Counter()
-        self._responses = 0  # of the model, by the count of its tokens
+        self._responses = 0  # of the model, according to its token counts
         self._total: JsonObject = {}
         self._fault: GatewayError | None = None
         self._has_started = False
         self._has_calls = False
 
     @property
-    def has_output(self) -> bool:
-        return self._assembly.count > 0
-
-    @property
     def is_waiting(self) -> bool:
         """There are calls, and more may follow."""
         return self._has_calls and not self.is_over
 
-    @property
-    def usage(self) -> Usage | None:
-        return self._meter.usage()
-
     def notify(self, method: str, params: JsonObject) -> list[Event]:
-        if method == "account/rateLimits/updated":
-            limits = params.get("rateLimits")
-            self.rate_limits = limits if isinstance(limits, dict) else self.rate_limits
-            return []
         if method == "turn/started" and not self.turn_id and params.get("threadId") == self.thread_id:
             self.turn_id = _text(_object(params, "turn"), "id")
-        heard = _HEARD.get(method)
-        if heard is None or self.is_over or not self._is_ours(params):
-            return []
-        return heard(self, params)
+        handler = _HANDLERS.get(method)
+        return [] if handler is None or self.is_over or not self._is_ours(params) else handler(self, params)
 
     def call(self, id: Id, params: JsonObject) -> list[Event] | None:
         """A request for the result of a client's tool, which stays open. None if it belongs to another turn."""
@@ -115,8 +97,8 @@ class CodexTurnDecoder:
         return events
 
     def declined(self, method: str, params: JsonObject) -> list[Event]:
-        """A request of the server that was declined: reported with the next event."""
-        if self._is_ours(params) and len(self._losses) < _MOST_DECLINED:
+        """A request of Codex that was declined; reported with the next event."""
+        if self._is_ours(params) and len(self._losses) < _MAX_DECLINED:
             self._losses.append(Loss("call.declined", method[:60], _DECLINED))
         return []
 
@@ -125,18 +107,18 @@ class CodexTurnDecoder:
         return self._finish("tool_calls") if self.is_waiting else []
 
     def cut(self, error: GatewayError | None = None) -> list[Event]:
-        """The program or its pipe has ended."""
+        """The program or its output has ended."""
         return [] if self.is_over else self._fail(self._fault or error or gone())
 
     def follow(self) -> tuple[CodexTurnDecoder, list[Event]]:
-        """The next answer of the same turn, and its first events, if there were calls that came too late for this one."""
+        """The decoder of the next answer of the same turn, and its first events, if calls came too late for this one."""
         other = CodexTurnDecoder(self.thread_id, self.turn_id, model=self._model, names=self._names)
-        other.calls, other.rate_limits = self.calls, self.rate_limits
+        other.calls = self.calls
         other._meter = self._meter.follow()
         events: list[Event] = []
         for call in list(self.calls.values()):
-            if not call.is_told:
-                events += other._tell(call)
+            if not call.is_sent:
+                events += other._send_call(call)
         return other, events
 
     def _is_ours(self, params: JsonObject) -> bool:
@@ -192,8 +174,8 @@ class CodexTurnDecoder:
     def _message_done(self, item_id: str, text: str) -> list[Event]:
         """The complete text, which may not have been streamed."""
         growing = self._texts.get(item_id)
-        said = growing.content if growing is not None else ""
-        events = self._text_events(item_id, text[len(said) :]) if text.startswith(said) else []
+        sent = growing.content if growing is not None else ""
+        events = self._text_events(item_id, text[len(sent) :]) if text.startswith(sent) else []
         self._ended.add(item_id)
         growing = self._texts.pop(item_id, None)
         return events if growing is None else events + self._assembly.end(growing)
@@ -211,7 +193,7 @@ class CodexTurnDecoder:
                 return []
 
     def _raw_call(self, item: JsonObject) -> list[Event]:
-        """A call as the model wrote it. One that Codex cannot read, or knows no tool for, it answers itself."""
+        """A call as the model wrote it. Codex answers it itself if it cannot parse it or has no such tool."""
         call_id, name = _text(item, "call_id"), _text(item, "name")
         self._raws[call_id] = item
         if not call_id or name not in self._names or not _is_json(_text(item, "arguments")):
@@ -226,61 +208,59 @@ class CodexTurnDecoder:
         self._losses.append(loss)
         self._own_calls[loss.feature] += 1
         count = self._own_calls[loss.feature]
-        if count <= _MOST_OWN[loss.feature] or self._has_calls:  # an answer with calls ends by itself
+        if count <= _MAX_OWN_CALLS[loss.feature] or self._has_calls:  # an answer with calls ends by itself
             return []
         return self._fail(stuck(count, loss)) if self._names else self._calls_without_tools(raw)
 
     def _calls_without_tools(self, raw: JsonObject | None) -> list[Event]:
-        """No tool was offered, and the model calls and calls: its text is the answer, or where it has none, the last call. A thread
-        that was resumed does not tell the call (raw is None)."""
+        """No tool was offered, and the model keeps calling: its text is the answer, or the last call if it has none. raw is None in a
+        resumed thread, which does not report calls."""
         if self._texts or self._ended:
             return self._finish("stop")
         if raw is None:
             return self._fail(unseen_calls(self._responses))
         call = CodexCall(id=_text(raw, "call_id"), name=_text(raw, "name"), raw=_text(raw, "arguments"))
-        return [*self._tell(call), *self._finish("stop")]
+        return [*self._send_call(call), *self._finish("stop")]
 
     def _add_call(self, call_id: str, name: str, arguments: object) -> list[Event]:
-        """A call of one of the client's tools, told once. Codex may have parsed the arguments; what the model wrote comes first."""
+        """A call of a client's tool. Its arguments are the model's own text, if Codex reports it, else what Codex has parsed."""
         if call_id in self.calls:
             return []
         raw = self._raws.get(call_id)
         written = _json(arguments) if raw is None else _text(raw, "arguments")
         self.calls[call_id] = CodexCall(id=call_id, name=name, raw=written)
-        return [] if self.is_over else self._tell(self.calls[call_id])
+        return [] if self.is_over else self._send_call(self.calls[call_id])
 
-    def _tell(self, call: CodexCall) -> list[Event]:
+    def _send_call(self, call: CodexCall) -> list[Event]:
         events = self._begin() + self._thoughts.end()
         item_id = _text(self._raws.get(call.id, {}), "id")
         growing, started = self._assembly.start(ToolCall(id=call.id, name=call.name, raw="", item_id=item_id))
-        call.is_told = self._has_calls = True
+        call.is_sent = self._has_calls = True
         return [*events, started, *_grow(growing, call.raw), *self._assembly.end(growing)]
 
     def _response_done(self, params: JsonObject) -> list[Event]:
-        """The model has ended its response. Its calls are all known by their raw items, asked for or not."""
+        """The model has ended its response. All its calls are known by their raw items."""
         self._meter.response(params.get("usage"))
         return self._finish("tool_calls") if self._has_calls else []
 
     def _counted(self, params: JsonObject) -> list[Event]:
-        """Old versions count a response as soon as it is over, new ones (0.166) only when its calls are answered: either way no
-        call can follow."""
+        """Old versions count a response at its end, new ones (0.166) after the results of its calls: in both cases no call follows."""
         self._meter.thread(params.get("tokenUsage"))
         total = _object(_object(params, "tokenUsage"), "total")
         if total != self._total:
             self._total, self._responses = total, self._responses + 1
-        if self._responses > _MOST_RESPONSES and not self._names and not self._own_calls:
+        if self._responses > _MAX_RESPONSES and not self._names and not self._own_calls:
             return self._calls_without_tools(None)
         return self.end_calls()
 
-    def _erred(self, params: JsonObject) -> list[Event]:
+    def _error(self, params: JsonObject) -> list[Event]:
         error = _object(params, "error")
         if params.get("willRetry") is not True:
             self._fault = error_of(error)
             return []
-        self.retries += 1
-        if self.has_output:
-            return self._fail(_restarted(unreached(error) or error_of(error)))
         fault = unreached(error)
+        if self._assembly.count:
+            return self._fail(_restarted(fault or error_of(error)))
         return [] if fault is None else self._fail(fault)
 
     def _turn_done(self, params: JsonObject) -> list[Event]:
@@ -300,7 +280,7 @@ class CodexTurnDecoder:
         events = self._begin() + self._thoughts.end() + self._assembly.end_all(is_cut=reason == "length")
         self.is_over = True
         choice = Choice(reason=reason, raw_reason=raw or reason)
-        return [*events, Finished(choices=(choice,), usage=self.usage)]
+        return [*events, Finished(choices=(choice,), usage=self._meter.usage())]
 
     def _fail(self, error: GatewayError) -> list[Event]:
         events = self._begin()
@@ -308,8 +288,8 @@ class CodexTurnDecoder:
         return [*events, Failed(error=error)]
 
 
-_Heard: TypeAlias = Callable[[CodexTurnDecoder, JsonObject], list[Event]]
-_HEARD: dict[str, _Heard] = {
+_Handler: TypeAlias = Callable[[CodexTurnDecoder, JsonObject], list[Event]]
+_HANDLERS: dict[str, _Handler] = {
     "item/completed": CodexTurnDecoder._item_done,
     "item/agentMessage/delta": CodexTurnDecoder._delta,
     "item/reasoning/summaryPartAdded": CodexTurnDecoder._summary,
@@ -318,16 +298,16 @@ _HEARD: dict[str, _Heard] = {
     "rawResponseItem/completed": CodexTurnDecoder._raw_item,
     "rawResponse/completed": CodexTurnDecoder._response_done,
     "thread/tokenUsage/updated": CodexTurnDecoder._counted,
-    "error": CodexTurnDecoder._erred,
+    "error": CodexTurnDecoder._error,
     "turn/completed": CodexTurnDecoder._turn_done,
 }
 
 
 def _own_loss(raw: JsonObject, name: str, output: str) -> Loss:
     if not _is_json(_text(raw, "arguments")):
-        return Loss("call.arguments", name, "they were no JSON; Codex told the model, which went on")
+        return Loss("call.arguments", name, "they were no JSON; Codex reported that to the model")
     if output.startswith("unsupported call"):
-        return Loss("call.name", name, "no tool has it; Codex told the model, which went on")
+        return Loss("call.name", name, "no tool has this name; Codex reported that to the model")
     return Loss("call.own", name, "Codex ran one of its own tools")
 
 
@@ -345,7 +325,7 @@ def _grow(growing: OpenPart, text: str) -> list[Event]:
 
 
 def _json(value: object) -> str:
-    """null stands for what nests so deep that it could be read and cannot be written: wrong arguments, as whoever checks them sees."""
+    """null if it nests too deep to be written; such arguments then fail the validation."""
     try:
         return encode(value).decode()
     except BadJson:

@@ -15,7 +15,7 @@ from ....errors import RUNAWAY, UpstreamError, quote
 from ....types import JsonObject, Loss
 from ....wire.exact_json import object_of
 
-_LONGEST = 4000  # letters of a message that are read and kept
+_MAX_MESSAGE = 4000  # characters
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b")
 _ADDRESS = re.compile(
     r" for url \([^()\s]{1,2000}\)|,? url: \S{1,2000}|,? (?:cf-ray|request id|auth error(?: code)?): [^,]{1,200}"
@@ -60,7 +60,7 @@ BY_INFO: dict[str, CodexFault] = {
     "responseTooManyFailedAttempts": CodexFault(is_retryable=True),
 }
 # Messages without a code, or with the code "other".
-BY_WORDS: tuple[tuple[re.Pattern[str], CodexFault], ...] = (
+BY_MESSAGE: tuple[tuple[re.Pattern[str], CodexFault], ...] = (
     (re.compile(r"^Missing environment variable"), CodexFault(status=401, code="authentication_failed")),
     (re.compile(r"rate limit", re.IGNORECASE), CodexFault(status=429, code="rate_limited", is_retryable=True)),
     (re.compile(r"\bquota\b|usage limit", re.IGNORECASE), CodexFault(status=429, code="insufficient_quota")),
@@ -85,7 +85,7 @@ _STUCK = {
     "call.name": "no tool has the name",
     "call.own": "they were for tools of its own",
 }
-_PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_TEMPORARY = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _UNKNOWN = CodexFault()
 _BROKEN_OFF = CodexFault(is_retryable=True)
 
@@ -98,13 +98,13 @@ def error_of(value: JsonObject) -> UpstreamError:
         message = details
     info, status = _info(value.get("codexErrorInfo"))
     fault = BY_INFO.get(info)
-    if fault is None and (told := _in_body(message)) is not None:
-        return told
+    if fault is None and (error := _in_body(message)) is not None:
+        return error
     return _error(fault, status or _status_in(message), message)
 
 
 def refused(error: JsonObject) -> UpstreamError:
-    """An answer to a request of ours that says no: the request was wrong, and the message says in what."""
+    """The error response to a request of ours."""
     message = _tidy(_text(error, "message")) or "it gave no reason"
     return UpstreamError(f"Codex refused a request: {message}", status=502, code="codex_refused")
 
@@ -116,12 +116,12 @@ def incomplete_reason(value: JsonObject) -> str:
 
 
 def unreached(value: JsonObject) -> UpstreamError | None:
-    """None where Codex will ask the provider again; where it only waits, retries are ours."""
+    """None if Codex retries by itself. If it only waits for the network, the gateway retries."""
     if _OFFLINE not in _text(value, "message").lower():
         return None
-    words = _tidy(_text(value, "additionalDetails")).rstrip(".") or "Codex waits for the network"
+    why = _tidy(_text(value, "additionalDetails")).rstrip(".") or "Codex waits for the network"
     return UpstreamError(
-        f"the provider of Codex cannot be reached: {words}.",
+        f"the provider of Codex cannot be reached: {why}.",
         status=502,
         code="upstream_unreachable",
         retryable=True,
@@ -155,7 +155,7 @@ def unseen_calls(responses: int) -> UnseenCalls:
 
 
 def gone(why: str = "") -> UpstreamError:
-    """The program ended, or its pipe, in the middle of a turn."""
+    """The program or its output ended in the middle of a turn."""
     reason = f": {why}" if why else ""
     error = cut(f"Codex ended in the middle of the answer{reason}.")
     error.retryable = True
@@ -166,9 +166,9 @@ def _error(fault: CodexFault | None, status: int, message: str) -> UpstreamError
     words = _tidy(message)
     if fault is None:
         unknown = _BROKEN_OFF if message.startswith(_CUT) else _UNKNOWN
-        fault = next((fault for pattern, fault in BY_WORDS if pattern.search(words)), unknown)
+        fault = next((fault for pattern, fault in BY_MESSAGE if pattern.search(words)), unknown)
         if status:
-            fault = CodexFault(status=status, code=error_code(status, {}, words), is_retryable=status in _PASSING)
+            fault = CodexFault(status=status, code=error_code(status, {}, words), is_retryable=status in _TEMPORARY)
     actual = fault.status or status or 502
     is_named = fault.code != "upstream_error" or bool(fault.status)
     return UpstreamError(
@@ -177,18 +177,18 @@ def _error(fault: CodexFault | None, status: int, message: str) -> UpstreamError
         code=fault.code if is_named else error_code(actual, {}, words),
         hint=fault.hint or (_LOGIN if actual == 401 and not words.startswith("Missing") else ""),
         headers=_headers(words) if actual == 429 else None,
-        retryable=fault.is_retryable and actual in _PASSING,
+        retryable=fault.is_retryable and actual in _TEMPORARY,
     )
 
 
 def _in_body(message: str) -> UpstreamError | None:
-    """A refusal whose message is the provider's whole body: it is a 400, the only status that is told so."""
+    """An error whose message is the provider's whole body: Codex does that only for status 400."""
     body = object_of(message) if message[:1] == "{" else None
     return None if body is None else error_from(400, body, message.encode("utf-8", "replace"), {})
 
 
 def _info(given: object) -> tuple[str, int]:
-    """The word, and the HTTP status inside it where there is one."""
+    """The code, and the HTTP status inside it if there is one."""
     if isinstance(given, str):
         return given, 0
     if not isinstance(given, dict) or len(given) != 1:
@@ -209,8 +209,8 @@ def _tidy(message: str) -> str:
     return _ADDRESS.sub("", message).removeprefix(_CUT).strip().removesuffix(":")
 
 
-def _headers(words: str) -> dict[str, str] | None:
-    found = _WAIT.search(words)
+def _headers(message: str) -> dict[str, str] | None:
+    found = _WAIT.search(message)
     if found is None:
         return None
     seconds = float(found.group(1)) * _SECONDS[found.group(2).lower()]
@@ -219,4 +219,4 @@ def _headers(words: str) -> dict[str, str] | None:
 
 def _text(value: JsonObject, key: str) -> str:
     given = value.get(key)
-    return given[:_LONGEST] if isinstance(given, str) else ""
+    return given[:_MAX_MESSAGE] if isinstance(given, str) else ""

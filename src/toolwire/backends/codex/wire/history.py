@@ -1,9 +1,9 @@
-"""Codex app-server: the conversation so far, in the forms that its versions take.
+"""Codex app-server: encodes the conversation so far, in the form that the version accepts.
 
-inject: raw items of the Responses dialect are put into a new thread, and an empty turn goes on from them. inject_before: the same,
-with the last message of the user as the turn's input, for versions that refuse an empty one. resume: a thread is
-resumed from such items, and the last message of the user is the turn's input. text: everything is sent in one message, one JSON
-object per line, so that no text can pose as another speaker: line breaks inside strings are escaped.
+inject: raw items of the Responses dialect are injected into a new thread, and an empty turn continues from them. inject_before: the
+same, with the last user message as the input of the turn, for versions that refuse an empty one. resume: a thread is resumed from such
+items, and the last user message is the input. text: everything is one message with a JSON object per line, so that no text can imitate
+another role: line breaks inside strings are escaped.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ....wire.exact_json import encode
 from .names import CodexToolNames
 from .versions import Abilities
 
-Way: TypeAlias = Literal["inject", "inject_before", "resume", "text"]
+HistoryForm: TypeAlias = Literal["inject", "inject_before", "resume", "text"]
 
-# Codex knows texts and images; a message with anything else in it would be dropped whole.
+# Codex accepts texts and images, and drops a message with anything else.
 _PROFILE: Profile = replace(RESPONSES, has_files=False, reasoning_models="")
 _PREFACE = (
     "What follows is a conversation so far, one JSON object per line, oldest first. "
@@ -33,32 +33,30 @@ _GO_ON = "Go on."
 
 
 class CodexHistory(Struct, frozen=True, kw_only=True):
-    """instructions stand before all else; items are the rest of the conversation."""
-
     instructions: str
     items: list[JsonObject]
     losses: tuple[Loss, ...]
 
 
-def way_of(abilities: Abilities, *, has_tools: bool) -> Way:
-    """A resumed thread takes no tools of clients."""
+def form_of(abilities: Abilities, *, has_tools: bool) -> HistoryForm:
+    """A resumed thread accepts no tools of clients."""
     if abilities.inject:
         return "inject" if abilities.empty_turn else "inject_before"
     return "resume" if abilities.resume_history and not (has_tools and abilities.dynamic_tools) else "text"
 
 
 def history_of(request: Request, names: CodexToolNames) -> CodexHistory:
-    """The Responses dialect writes it; sources are left out, because what they hold is not all known to Codex."""
+    """Encoded by the Responses dialect, without sources, because Codex does not know all their members."""
     losses: list[Loss] = []
     messages = tuple(_plain(message) for message in with_listener(request.messages, losses))
     bare = Request(model=request.model, messages=messages, sampling=Sampling(), output=OutputFormat())
     body = body_of(bare, _PROFILE, losses)
-    items = [_written(item, names) for item in body["input"]]
+    items = [_for_codex(item, names) for item in body["input"]]
     return CodexHistory(instructions=body.get("instructions", ""), items=items, losses=tuple(losses))
 
 
 def split_input(items: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """What comes before, and the input of the turn: the user's last words, or a word to go on where a result came last."""
+    """The items before the turn, and its input: the last user message, or a request to continue if a result is last."""
     if items and items[-1].get("role") == "user":
         return items[:-1], inputs_of(items[-1])
     return items, [text_input(_GO_ON)]
@@ -73,14 +71,14 @@ def as_text_input(items: list[JsonObject]) -> list[JsonObject]:
     return [text_input("\n".join([_PREFACE, "", *lines])), *images]
 
 
-def losses_of_way(items: list[JsonObject], way: Way) -> list[Loss]:
-    """What a version without a history, or without empty turns, makes of the conversation."""
-    has_last_word = bool(items) and items[-1].get("role") == "user"
-    if way == "text" and not (len(items) == 1 and has_last_word):
+def losses_of_form(items: list[JsonObject], form: HistoryForm) -> list[Loss]:
+    """What versions without a history, or without empty turns, cannot express."""
+    ends_with_user = bool(items) and items[-1].get("role") == "user"
+    if form == "text" and not (len(items) == 1 and ends_with_user):
         return [
-            Loss("history", "messages", "this version of Codex takes no history; it is sent as text, in one message")
+            Loss("history", "messages", "this version of Codex accepts no history; it is sent as text, in one message")
         ]
-    if way in ("inject_before", "resume") and not has_last_word:
+    if form in ("inject_before", "resume") and not ends_with_user:
         return [Loss("history.last", "messages", f'a turn needs a message of the user; "{_GO_ON}" was added')]
     return []
 
@@ -98,11 +96,11 @@ def _plain(message: Message) -> Message:
     return replace(message, source=None, extra={})
 
 
-def _written(item: JsonObject, names: CodexToolNames) -> JsonObject:
+def _for_codex(item: JsonObject, names: CodexToolNames) -> JsonObject:
     if item.get("type") == "function_call":
         return {**item, "name": names.wire(item["name"])}
     if item.get("role") == "system":
-        return {**item, "role": "developer"}  # which is what it is called there, and some servers refuse the other
+        return {**item, "role": "developer"}  # some servers refuse the other role
     return item
 
 

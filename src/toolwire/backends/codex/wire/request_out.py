@@ -10,14 +10,14 @@ from ....dialects.shared.media.data import data_url
 from ....dialects.shared.media.text import placeholder, text_of
 from ....dialects.shared.requests import foreign_members, whole_schema, with_failure
 from ....types import JsonObject, Loss, Media, Part, Request, Text, Tool, ToolResult
-from .history import CodexHistory, Way, as_text_input, history_of, losses_of_way, split_input, way_of
+from .history import CodexHistory, HistoryForm, as_text_input, form_of, history_of, losses_of_form, split_input
 from .names import BUILT_IN, RESERVED, CodexToolNames
 from .settings import ThreadSetup, flat
 from .versions import Abilities, Tier
 
 NAME = "codex"
 CLIENT = "toolwire"
-# Resuming needs the id of a thread, and with a history of our own any will do.
+# thread/resume with a history ignores the id that it requires.
 _NO_THREAD = "00000000-0000-4000-8000-000000000000"
 # Notifications that are not used; versions before 0.99 send them anyway.
 UNREAD = (
@@ -43,10 +43,8 @@ _NO_MEMBER = "Codex has no such setting"
 
 
 class ThreadOpening(Struct, frozen=True, kw_only=True):
-    """All that is sent to have one request answered: method with params, then inject if there is any, then turn.
-
-    inject and turn want the id of the thread: see injection() and turn_of(). names are what the answer's calls are read by.
-    """
+    """The messages for one request: method with params, then the items to inject, if any, then the turn. names: for the calls of the
+    answer."""
 
     method: Literal["thread/start", "thread/resume"]
     params: JsonObject
@@ -57,15 +55,15 @@ class ThreadOpening(Struct, frozen=True, kw_only=True):
 
     @property
     def is_reusable(self) -> bool:
-        """The thread is one that can be taken back to its beginning, and used again."""
+        """The thread can be reverted to the state before its turn, and used again."""
         return "historyMode" in self.params and bool(self.inject)
 
     def ephemeral_params(self) -> JsonObject:
-        """params for a version that has no such threads."""
+        """params for a version without such threads."""
         return {name: value for name, value in self.params.items() if name not in _STORED} | {"ephemeral": True}
 
     def injection(self, thread_id: str, start: int = 0) -> JsonObject:
-        """Params of thread/inject_items; it refuses an empty list, so it is sent only where there are items from start on."""
+        """Params of thread/inject_items, which refuses an empty list."""
         return {"threadId": thread_id, "items": self.inject[start:]}
 
     def turn_of(self, thread_id: str) -> JsonObject:
@@ -74,7 +72,7 @@ class ThreadOpening(Struct, frozen=True, kw_only=True):
 
 
 def initialize_params(version: str = "0") -> JsonObject:
-    """The same for every version: it is sent before the version is known, and old ones pass over what they do not know."""
+    """The same for every version: it is sent before the version is known, and old versions ignore unknown members."""
     return {
         "clientInfo": {"name": CLIENT, "title": CLIENT, "version": version},
         "capabilities": {"experimentalApi": True, "optOutNotificationMethods": list(UNREAD)},
@@ -85,11 +83,11 @@ def opening(request: Request, tier: Tier, abilities: Abilities, setup: ThreadSet
     names = names_of(request, tier, abilities, setup)
     history = history_of(request, names)
     has_tools = bool(offered(request)) and tier.is_native
-    way = way_of(abilities, has_tools=has_tools) if setup.may_resume else "text"
+    form = form_of(abilities, has_tools=has_tools) if setup.may_resume else "text"
     params, losses = _thread(request, tier, abilities, setup, history, names)
-    inject, given = placed(history.items, way)
+    inject, given = split_history(history.items, form)
     method: Literal["thread/start", "thread/resume"] = "thread/start"
-    if way == "resume" and inject:
+    if form == "resume" and inject:
         method, params = "thread/resume", {"threadId": _NO_THREAD, "history": inject, **params}
         inject = []
     return ThreadOpening(
@@ -98,15 +96,15 @@ def opening(request: Request, tier: Tier, abilities: Abilities, setup: ThreadSet
         inject=inject,
         turn=turn_members(request, given),
         names=names,
-        losses=(*history.losses, *losses_of_way(history.items, way), *losses, *losses_of(request)),
+        losses=(*history.losses, *losses_of_form(history.items, form), *losses, *losses_of(request)),
     )
 
 
-def placed(items: list[JsonObject], way: Way) -> tuple[list[JsonObject], list[JsonObject]]:
-    """What is put into the thread beforehand, and what the turn has as its input."""
-    if way == "inject":
+def split_history(items: list[JsonObject], form: HistoryForm) -> tuple[list[JsonObject], list[JsonObject]]:
+    """The items to inject before the turn, and the input of the turn."""
+    if form == "inject":
         return items, []
-    return ([], as_text_input(items)) if way == "text" else split_input(items)
+    return ([], as_text_input(items)) if form == "text" else split_input(items)
 
 
 def turn_members(request: Request, given: list[JsonObject]) -> JsonObject:
@@ -123,21 +121,21 @@ def turn_members(request: Request, given: list[JsonObject]) -> JsonObject:
 
 
 def tool_answer(result: ToolResult, abilities: Abilities) -> JsonObject:
-    """The answer to item/tool/call, in the form that the version takes; media that have no place in it are named in words."""
+    """The response to item/tool/call, in the form that the version accepts; media that it cannot express are described."""
     images = _images(result) if abilities.contents else []
-    text = _words(result, has_images=abilities.contents)
+    text = _text(result, has_images=abilities.contents)
     text = with_failure(text) if result.is_error else text
     if not abilities.contents:
         return {"output": text, "success": not result.is_error}
-    said: list[JsonObject] = [{"type": "inputText", "text": text}] if text or not images else []
-    return {"contentItems": said + images, "success": not result.is_error}
+    texts: list[JsonObject] = [{"type": "inputText", "text": text}] if text or not images else []
+    return {"contentItems": texts + images, "success": not result.is_error}
 
 
 def names_of(request: Request, tier: Tier, abilities: Abilities, setup: ThreadSetup) -> CodexToolNames:
-    """CodexToolNames of the tools that are offered; with none of them offered, calls are not the client's."""
+    """The names of the offered tools; without any, no call is the client's."""
     tools = offered(request) if tier.is_native else []
-    taken = RESERVED if abilities.bare and not setup.has_built_ins else BUILT_IN
-    return CodexToolNames((tool.name for tool in tools), taken | setup.skipped)
+    reserved = RESERVED if abilities.bare and not setup.has_built_ins else BUILT_IN
+    return CodexToolNames((tool.name for tool in tools), reserved | setup.skipped)
 
 
 def offered(request: Request) -> list[Tool]:
@@ -152,7 +150,7 @@ def offered(request: Request) -> list[Tool]:
 
 
 def cache_key(request: Request) -> str:
-    """The client's own; "" where it has none."""
+    """The client's own prompt cache key; "" if it has none."""
     for members in request.extra.values():
         if isinstance(key := members.get(_CACHE_KEY), str):
             return key
@@ -185,7 +183,7 @@ def _thread(
         "cwd": setup.cwd,
         "approvalPolicy": "never",
         "sandbox": "read-only",
-        # Arguments as they were written, proofs of reasoning, and calls that Codex answers itself, which may never end.
+        # For arguments as the model wrote them, proofs of reasoning, and calls that Codex answers itself.
         "experimentalRawEvents": True,
     }
     losses: list[Loss] = []
@@ -213,7 +211,7 @@ def _settings(request: Request, abilities: Abilities, setup: ThreadSetup) -> Jso
     if request.output.verbosity in _VERBOSITIES:
         settings.setdefault("model_verbosity", request.output.verbosity)
     if not abilities.bare and request.thinking is not None and request.thinking.mode != "off":
-        # Without it 0.89 says nothing of effort and summary to a model that it does not know.
+        # Without it 0.89 sends no effort and no summary to a model that it does not know.
         settings.setdefault("model_supports_reasoning_summaries", True)
     return settings
 
@@ -236,14 +234,14 @@ def _image(part: Part) -> str | None:
     return data_url(part) if isinstance(part, Media) and part.kind == "image" else None
 
 
-def _words(result: ToolResult, *, has_images: bool) -> str:
-    told: list[Part] = []
+def _text(result: ToolResult, *, has_images: bool) -> str:
+    parts: list[Part] = []
     for part in result.parts:
         if not isinstance(part, Media):
-            told.append(part)
+            parts.append(part)
         elif not has_images or _image(part) is None:
-            told.append(Text(text=placeholder(part, "", [], "")))
-    return text_of(tuple(told), "", [])
+            parts.append(Text(text=placeholder(part, "", [], "")))
+    return text_of(tuple(parts), "", [])
 
 
 def _effort(request: Request) -> str | None:
@@ -271,7 +269,7 @@ def _choice_losses(request: Request) -> list[Loss]:
         return []
     if choice.mode == "allowed" and not choice.is_required:
         return []
-    return [Loss("tool_choice", "tool_choice", "Codex leaves it to the model whether a tool is called")]
+    return [Loss("tool_choice", "tool_choice", "Codex lets the model decide whether it calls a tool")]
 
 
 def _thinking_losses(request: Request) -> list[Loss]:
@@ -280,7 +278,7 @@ def _thinking_losses(request: Request) -> list[Loss]:
         return []
     losses = []
     if thinking.budget is not None:
-        losses.append(Loss("thinking.budget", "thinking", "Codex counts reasoning by effort only"))
+        losses.append(Loss("thinking.budget", "thinking", "Codex limits reasoning by effort only"))
     if thinking.effort is not None and thinking.effort not in _EFFORTS:
         losses.append(Loss("thinking.effort", "effort", "Codex has no such effort"))
     return losses
@@ -290,9 +288,9 @@ def _output_losses(request: Request) -> list[Loss]:
     output = request.output
     losses = []
     if output.format == "json":
-        losses.append(Loss("output.json", "response_format", "Codex asks for JSON only by a schema"))
+        losses.append(Loss("output.json", "response_format", "Codex requests JSON only with a schema"))
     if output.format == "schema" and not output.strict:
-        losses.append(Loss("output.strict", "response_format", "Codex has every schema kept to strictly"))
+        losses.append(Loss("output.strict", "response_format", "Codex enforces every schema strictly"))
     if output.verbosity is not None and output.verbosity not in _VERBOSITIES:
         losses.append(Loss("output.verbosity", "verbosity", _NO_MEMBER))
     return losses

@@ -1,4 +1,4 @@
-"""Codex app-server: reasoning, part by part. The last part of an item waits at its end: its proof comes only with the raw item."""
+"""Codex app-server: reasoning, part by part. The last part of an item stays open, because its proof comes only with the raw item."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ....dialects.shared.answer_in import Assembly, OpenPart
 from ....events import Event
 from ....types import JsonObject, Reasoning
 
-RESPONSES = "responses"  # the dialect whose reasoning it is: proofs go back there
+RESPONSES = "responses"  # the dialect that the proofs belong to
 
 
 class CodexReasoning:
-    """One part a summary or text of an item; a part ends where the next begins."""
+    """Each summary or text of an item is a part, which ends where the next one begins."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
@@ -37,7 +37,7 @@ class CodexReasoning:
         return events
 
     def complete(self, item_id: str, item: JsonObject) -> list[Event]:
-        """The item is whole: what was not streamed of it is told now."""
+        """The item is complete: sends the texts that were not streamed."""
         events: list[Event] = []
         if item_id not in self._items:
             for kind, member in (("summary", "summary"), ("thought", "content")):
@@ -47,7 +47,7 @@ class CodexReasoning:
         return events
 
     def prove(self, item_id: str, encrypted: object) -> list[Event]:
-        """The raw item, which has the proof; where there was no text at all, the proof alone is a part."""
+        """The raw item, which has the proof. Without any text the proof alone is a part."""
         if not isinstance(encrypted, str):
             return self.end()
         if not item_id and self._place is not None:  # 0.98 to 0.110 leave it out of raw items
@@ -61,7 +61,7 @@ class CodexReasoning:
         return events + self.end(encrypted if is_its else None)
 
     def end(self, encrypted: str | None = None) -> list[Event]:
-        """Something else begins, or nothing does."""
+        """Another part begins, or the answer ends."""
         growing, self._open, self._place = self._open, None, None
         return [] if growing is None else self._assembly.end(growing, encrypted=encrypted)
 

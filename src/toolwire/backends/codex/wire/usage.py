@@ -1,4 +1,4 @@
-"""Codex app-server: the tokens of one answer. A thread counts its own total, and a turn may ask the model more than once."""
+"""Codex app-server: the tokens of one answer. A thread counts a total, and a turn may have several responses of the model."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MEMBERS = {
     "reasoning": "reasoningOutputTokens",
 }
 
-_LONGEST = 20  # digits of a rate limit
+_MAX_DIGITS = 20  # of a rate limit
 _LIMIT_MEMBERS = {"usedPercent": "used-percent", "windowDurationMins": "window-minutes", "resetsAt": "reset-at"}
 
 
 class CodexTokenMeter:
-    """What each response says of itself is added up; where responses say nothing, it is what the thread's total has grown by."""
+    """The sum of the counts of all responses; without them the growth of the thread's total."""
 
     def __init__(self, before: Usage | None = None) -> None:
         self._responses: Usage | None = None
@@ -31,7 +31,7 @@ class CodexTokenMeter:
         self._total = before or Usage()
 
     def follow(self) -> CodexTokenMeter:
-        """For the next answer of the same turn, which begins with the last count told again (0.89 to 0.130)."""
+        """For the next answer of the same turn, which begins with a repetition of the last count (0.89 to 0.130)."""
         return CodexTokenMeter(None if self._before is None else self._total)
 
     def response(self, value: object) -> None:
@@ -39,8 +39,8 @@ class CodexTokenMeter:
             self._responses = _sum(self._responses or Usage(), usage_in(value))
 
     def thread(self, value: object) -> None:
-        """The same count may come twice, so only totals are trusted; the first tells what was there before. A last count of nothing
-        is how a response is told that was not complete."""
+        """A count may be repeated, so only totals are used; the first one shows the total before this answer. An incomplete response
+        has a last count of zero."""
         if not isinstance(value, dict) or not isinstance(value.get("total"), dict):
             return
         self._total = usage_in(value["total"])
@@ -54,9 +54,9 @@ class CodexTokenMeter:
         return None if self._before is None else _difference(self._total, self._before)
 
 
-def rate_limit_headers(told: JsonObject) -> dict[str, str]:
-    """From account/rateLimits/updated; nothing where nothing is known."""
-    limits = told.get("rateLimits")
+def rate_limit_headers(params: JsonObject) -> dict[str, str]:
+    """From account/rateLimits/updated; empty if there was none."""
+    limits = params.get("rateLimits")
     found: dict[str, str] = {}
     for window in ("primary", "secondary"):
         value: Any = limits.get(window) if isinstance(limits, dict) else None
@@ -65,7 +65,7 @@ def rate_limit_headers(told: JsonObject) -> dict[str, str]:
             if (
                 isinstance(number, int | Decimal)
                 and not isinstance(number, bool)
-                and len(text := str(number)) <= _LONGEST
+                and len(text := str(number)) <= _MAX_DIGITS
             ):
                 found[f"x-codex-{window}-{name}"] = text
     return found

@@ -147,7 +147,7 @@ def test_a_token_that_cannot_be_kept_is_said(server: Gateway, monkeypatch: pytes
     monkeypatch.setattr(bridge_module, "bridge_token", lambda environ: _bridge_token(tmp_path))
     found = refused(server)
     assert found.status == 503
-    assert "cannot be kept" in found.body
+    assert "cannot be stored" in found.body
 
 
 def _bridge_token(folder: Path) -> str:

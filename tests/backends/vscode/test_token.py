@@ -81,7 +81,7 @@ def test_the_environment_goes_before_the_file(path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match="cannot be kept") as caught:
+    with pytest.raises(ConfigError, match="cannot be stored") as caught:
         bridge_token({}, tmp_path / "file" / FILE_NAME)
     assert str(tmp_path) in caught.value.where
     assert VARIABLE in caught.value.hint

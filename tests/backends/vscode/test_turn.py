@@ -11,7 +11,15 @@ from tests.backends.vscode.stage import used
 from tests.backends.vscode.window_frames import chat, heard, hello, listed, parts
 from toolwire.backends.sessions import SessionLost
 from toolwire.backends.vscode.token_limit import LEAST
-from toolwire.backends.vscode.turn import COUNTED, ESTIMATED, TurnTimeouts, WindowTurn, estimate, measured, prompt_of
+from toolwire.backends.vscode.turn import (
+    COUNTED,
+    ESTIMATED,
+    TurnTimeouts,
+    WindowTurn,
+    count_tokens,
+    estimate,
+    prompt_of,
+)
 from toolwire.backends.vscode.window import Window
 from toolwire.backends.vscode.wire.shapes import (
     CallPart,
@@ -31,7 +39,7 @@ from toolwire.backends.vscode.wire.shapes import (
 )
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Noted, fold
-from toolwire.types import Request, Sampling, Text, Usage
+from toolwire.types import Loss, Request, Sampling, Text, Usage
 
 pytestmark = pytest.mark.slow
 
@@ -114,7 +122,7 @@ def test_too_long_an_answer_is_cut_and_cancelled() -> None:
         assert answer.parts[0].part == Text(text=("0123456789" * 30)[:LEAST])
         assert answer.finished.choices[0].reason == "length"
         assert answer.finished.usage == Usage(input=1, output=64)
-        assert Noted(note=ESTIMATED) in events
+        assert Noted(note=Loss("usage", "usage", ESTIMATED)) in events
         assert await heard(window) == Cancel(id="r")
 
     played(play)
@@ -265,9 +273,9 @@ def test_both_sides_are_counted_at_once() -> None:
     async def main() -> None:
         window = Window(hello())
         answering = asyncio.create_task(answer_counts(window, 2))
-        found = await measured(window, "copilot/gpt-4.1", chat(text="12345"), "123")
+        found = await count_tokens(window, "copilot/gpt-4.1", chat(text="12345"), "123")
         await answering
-        assert (found.usage, found.note) == (Usage(input=5, output=3), COUNTED)
+        assert found == (Usage(input=5, output=3), COUNTED)
 
     asyncio.run(main())
 
@@ -275,11 +283,11 @@ def test_both_sides_are_counted_at_once() -> None:
 def test_a_window_that_does_not_count_costs_a_moment() -> None:
     async def main() -> None:
         window = Window(hello())
-        found = await asyncio.wait_for(measured(window, "m", chat(text="12345678"), "é" * 4, 0.02), 1)
-        assert (found.usage, found.note) == (Usage(input=2, output=2), ESTIMATED)
+        found = await asyncio.wait_for(count_tokens(window, "m", chat(text="12345678"), "é" * 4, 0.02), 1)
+        assert found == (Usage(input=2, output=2), ESTIMATED)
         assert window.is_idle
         window.close("gone")
-        assert (await measured(window, "m", chat(text="1"), "")).usage == Usage(input=1, output=0)
+        assert (await count_tokens(window, "m", chat(text="1"), ""))[0] == Usage(input=1, output=0)
 
     asyncio.run(main())
 
@@ -287,10 +295,10 @@ def test_a_window_that_does_not_count_costs_a_moment() -> None:
 def test_a_window_that_goes_meanwhile_is_no_fault() -> None:
     async def main() -> None:
         window = Window(hello())
-        counting = asyncio.create_task(measured(window, "m", chat(text="12345678"), "text", 5))
+        counting = asyncio.create_task(count_tokens(window, "m", chat(text="12345678"), "text", 5))
         await asyncio.sleep(0)
         window.close("gone")
-        assert (await counting).note == ESTIMATED
+        assert (await counting)[1] == ESTIMATED
 
     asyncio.run(main())
 
@@ -298,8 +306,8 @@ def test_a_window_that_goes_meanwhile_is_no_fault() -> None:
 def test_long_conversations_are_not_counted() -> None:
     async def main() -> None:
         window = Window(hello())
-        found = await measured(window, "m", chat(text="a" * 500_000), "b")
-        assert (found.usage, found.note) == (Usage(input=125_000, output=1), ESTIMATED)
+        found = await count_tokens(window, "m", chat(text="a" * 500_000), "b")
+        assert found == (Usage(input=125_000, output=1), ESTIMATED)
         window.close("done")
         assert await window.outbox.next() is None
 

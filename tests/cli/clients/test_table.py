@@ -92,7 +92,7 @@ def test_vs_code_has_all_three_api_types(dialect: str, kind: str, path: str) -> 
     (model,) = group["models"]
     assert model["url"] == f"http://127.0.0.1:18741{path}"
     assert model.get("zeroDataRetentionEnabled", False) == (dialect == "responses")
-    assert model["requestHeaders"] == {shapes.MARK: shapes.NAME}
+    assert model["requestHeaders"] == {shapes.ORIGIN_HEADER: shapes.NAME}
 
 
 def test_vs_code_keeps_its_reference_to_the_key() -> None:

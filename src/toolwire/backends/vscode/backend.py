@@ -25,9 +25,9 @@ from .window import Window
 from .wire.errors import MISSING, needs_consent, no_model, no_window, own_model, window_lost
 from .wire.models import find, listing
 from .wire.request_out import chat_request
-from .wire.shapes import MARK, NAME, ListedModel
+from .wire.shapes import NAME, ORIGIN_HEADER, ListedModel
 
-_MOST_CONVERSATIONS = 4096  # LRU cache of the window of each conversation
+_MAX_CONVERSATIONS = 4096  # LRU cache of the window of each conversation
 
 
 class Picked(Struct, frozen=True):
@@ -87,7 +87,7 @@ class Hub:
         """Later requests of the conversation prefer this window."""
         self._sticky.pop(conversation, None)
         self._sticky[conversation] = window.id
-        if len(self._sticky) > _MOST_CONVERSATIONS:
+        if len(self._sticky) > _MAX_CONVERSATIONS:
             del self._sticky[next(iter(self._sticky))]
 
     def _missing(self, name: str) -> UpstreamError:
@@ -139,8 +139,8 @@ class VSCodeBackend(Backend):
         ]
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
-        """Raises GatewayError before the first word; only until then may another window be asked."""
-        if request.origin == NAME or request.headers.get(MARK) == NAME:
+        """Raises GatewayError before the first part; until then another window may be tried."""
+        if request.origin == NAME or request.headers.get(ORIGIN_HEADER) == NAME:
             raise own_model(request.model)
         self.budget.ask(budget.conversation_of(request), time.monotonic())
         conversation = conversation_of(request)

@@ -66,7 +66,7 @@ class Bridge:
         await WindowSession(self, self._gateway, self.pace).run(receive, send, shutdown)
 
     def describe(self) -> bytes:
-        """The connected windows: versions, and how many models each lends."""
+        """The connected windows: versions, and how many models each has."""
         windows = [session.window for session in self._sessions.values()]
         lines = [
             {"vscode": window.hello.vscode, "extension": window.hello.extension, "models": len(window.models)}
@@ -96,7 +96,7 @@ class Bridge:
             backend.hub.changed()
 
     async def is_own_model(self, model: str) -> bool:
-        """Whether VS Code itself lends this model, also by an alias."""
+        """Whether this is a model of VS Code, also by an alias."""
         return bool(self._backends) and await self._gateway.backend_of(model) in {one.name for one in self._backends}
 
 

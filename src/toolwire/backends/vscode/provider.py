@@ -1,6 +1,6 @@
 """The gateway's models inside VS Code: requests of a window run like any other, and the answers are sent as frames.
 
-Models that VS Code itself lends are never offered back to it: requests would loop.
+VS Code's own models are never offered to it: requests would loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INPUT, _OUTPUT = 200_000, 32_000
 
 
 class ModelProvider:
-    """Requests of one window. is_own_model: whether VS Code itself lends a model. pause: seconds between two frames of an answer.
+    """Requests of one window. is_own_model: whether a model is VS Code's own. pause: seconds between two frames of an answer.
 
     Belongs to one event loop.
     """
@@ -47,7 +47,7 @@ class ModelProvider:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._listing: asyncio.Task[None] | None = None
         self._offered: Offer | None = None
-        self._wants_list = False
+        self._is_listing = False  # the window has requested the list
 
     @property
     def is_idle(self) -> bool:
@@ -71,11 +71,11 @@ class ModelProvider:
 
     def list(self) -> None:
         """Sends the list of models, now and whenever it has changed."""
-        self._wants_list, self._offered = True, None
+        self._is_listing, self._offered = True, None
         self.refresh()
 
     def refresh(self) -> None:
-        if self._wants_list and (self._listing is None or self._listing.done()):
+        if self._is_listing and (self._listing is None or self._listing.done()):
             self._listing = asyncio.create_task(self._offer())
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class ModelProvider:
             return
         if offer != self._offered:
             self._offered = offer
-            self._window.say(offer)
+            self._window.send(offer)
 
     async def _answer(self, frame: Ask) -> None:
         record = Record(
@@ -113,7 +113,7 @@ class ModelProvider:
         except asyncio.CancelledError:
             record.outcome, record.status = "client_gone", 499
             if not encoder.is_over:
-                self._window.say(End(id=frame.id, cancelled=True))
+                self._window.send(End(id=frame.id, cancelled=True))
             raise
         except GatewayError as error:
             self._fail(error, record, encoder)
@@ -136,10 +136,10 @@ class ModelProvider:
     def _fail(self, error: GatewayError, record: Record, encoder: PartsEncoder) -> None:
         record.outcome, record.error, record.status = "error", error.code, record.status or error.status
         for frame in encoder.fail(error):
-            self._window.say(frame)
+            self._window.send(frame)
 
     def _refuse(self, ask_id: str, error: BadRequest) -> None:
-        self._window.say(refused(ask_id, error))
+        self._window.send(refused(ask_id, error))
 
 
 class _PacedSender:
@@ -173,7 +173,7 @@ class _PacedSender:
         self.close()
         events, self._events = self._events, []
         for frame in self._encoder.send(events):
-            self._window.say(frame)
+            self._window.send(frame)
             self._sent_at = self._loop.time()
 
 

@@ -138,7 +138,7 @@ class WindowSession:
         if not _STARTER.fullmatch(starter):
             starter = ""
         pid = os.getpid() if starter else 0
-        self.window.say(Welcome(v=VERSION, gateway=__version__, pid=pid, started_by=starter))
+        self.window.send(Welcome(v=VERSION, gateway=__version__, pid=pid, started_by=starter))
         self._log("info", f"connected: VS Code {quote(frame.vscode)}, extension {quote(frame.extension)}")
 
     async def _until_closed(self, receive: Receive, send: Send, shutdown: asyncio.Event) -> SessionClosed:
@@ -210,7 +210,7 @@ class WindowSession:
             return
         kind, request_id = found.groups()
         if kind == "ask":
-            self.window.say(refused(request_id, BadRequest(f"the request cannot be decoded: {fault}")))
+            self.window.send(refused(request_id, BadRequest(f"the request cannot be decoded: {fault}")))
         else:
             self.window.fail(request_id, str(fault))
 
@@ -235,7 +235,7 @@ class WindowSession:
             if self._received_at < pinged_at:
                 raise SessionClosed(_NO_PONG, f"the window did not answer a ping within {self._pace.ping:g} seconds.")
             pinged_at = clock.time()
-            self.window.say(Ping(n=number))
+            self.window.send(Ping(n=number))
 
     async def _offer(self) -> None:
         """Sends the gateway's models again where they have changed."""

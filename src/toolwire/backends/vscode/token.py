@@ -1,7 +1,7 @@
-"""The one secret that a VS Code window must know to connect: a file that only the user of this machine can read.
+"""The token that a VS Code window needs to connect, in a file that only the user of this machine can read.
 
-Both sides find it by themselves: the gateway makes the file when it first starts, the extension reads it. TOOLWIRE_BRIDGE_TOKEN in
-the environment takes precedence, on either side.
+The gateway creates the file when it first starts, and the extension reads it. The environment variable TOOLWIRE_BRIDGE_TOKEN takes
+precedence on both sides.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from ...errors import ConfigError
 VARIABLE = "TOOLWIRE_BRIDGE_TOKEN"
 FILE_NAME = "bridge-token"
 _BYTES = 32
-_LEAST = 16  # letters of a token that somebody chose
-_MOST = 4096
-_TOKEN = re.compile(rf"[\x21-\x7e]{{{_LEAST},{_MOST}}}")
+_MIN_LENGTH = 16  # of a token that the user chose
+_MAX_LENGTH = 4096
+_TOKEN = re.compile(rf"[\x21-\x7e]{{{_MIN_LENGTH},{_MAX_LENGTH}}}")
 
 
 def token_path() -> Path:
-    """Where the token lies when nothing else was said: on Linux ~/.local/state/toolwire/bridge-token."""
+    """The default file: on Linux ~/.local/state/toolwire/bridge-token."""
     return user_state_path("toolwire", appauthor=False) / FILE_NAME
 
 
 def bridge_token(environ: Mapping[str, str], path: Path | None = None) -> str:
-    """The token, made if there is none. Raises ConfigError where it can be neither read nor made."""
+    """The token, created if there is none. Raises ConfigError if it can be neither read nor created."""
     if given := environ.get(VARIABLE, "").strip():
         if not _TOKEN.fullmatch(given):
             message = (
-                f"found a token that is none; expected {_LEAST} printable ASCII characters or more, without blanks."
+                f"found an invalid token; expected {_MIN_LENGTH} printable ASCII characters or more, without blanks."
             )
             raise ConfigError(message, where=VARIABLE)
         return given
     place = path or token_path()
     try:
-        return _read(place) or _made(place)
+        return _read(place) or _create(place)
     except OSError as error:
         raise ConfigError(
-            f"the token for VS Code windows cannot be kept: {error.strerror or 'unknown reason'}.",
+            f"the token for VS Code windows cannot be stored: {error.strerror or 'unknown reason'}.",
             where=str(place),
             hint=f"Let this user write there, or set {VARIABLE} for the gateway and for VS Code.",
         ) from None
@@ -58,7 +58,7 @@ def is_token(given: str, token: str) -> bool:
 
 
 def _read(path: Path) -> str:
-    """ "" where there is none that can be trusted: what others could read, or have written, is no secret."""
+    """ "" if there is none, or other users could read or write it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
@@ -66,7 +66,7 @@ def _read(path: Path) -> str:
     with os.fdopen(descriptor, "rb") as file:
         if not _is_private(os.fstat(file.fileno())):
             return ""
-        text = file.read(_MOST + 2).decode("utf-8", "replace").strip()
+        text = file.read(_MAX_LENGTH + 2).decode("utf-8", "replace").strip()
     return text if _TOKEN.fullmatch(text) else ""
 
 
@@ -78,7 +78,7 @@ def _is_private(about: os.stat_result) -> bool:
     return about.st_uid == os.getuid() and not about.st_mode & 0o077
 
 
-def _made(path: Path) -> str:
+def _create(path: Path) -> str:
     """Created atomically: of several processes that create it at once, the first wins."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{secrets.token_hex(8)}")

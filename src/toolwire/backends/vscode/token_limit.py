@@ -1,9 +1,9 @@
-"""max_tokens for models that may take no such limit: an answer that is certainly longer is cut.
+"""max_tokens for models that may ignore it: an answer that is certainly longer is cut.
 
-Nobody here can count tokens as the model does. Prose has four bytes a token, that of some scripts up to twelve, and single words have
-fifteen (measured with o200k_base), so an answer is cut where it would be over the limit even with sixteen bytes to each: later than asked
-for, never too early. Rules of a table are longer still, so no answer is cut before a first few lines; and none whose own count is within
-the limit. Calls are not cut, because half a call is none; they count.
+The gateway cannot count tokens as the model does. Prose has four bytes a token, some scripts up to twelve, and single words fifteen
+(measured with o200k_base). So an answer is cut where it exceeds the limit even with sixteen bytes a token: never too early. Lines of a
+table have even longer tokens, so the first few lines are never cut, nor is an answer whose own count is within the limit. Calls count, but
+are not cut.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
 from ...types import Choice, Part, Reasoning, Refusal, Text, ToolCall, Usage
 
 BYTES = 16
-LEAST = 256  # bytes that are never too long
+LEAST = 256  # bytes that are never cut
 
 
 class _Open(Struct):
@@ -23,8 +23,8 @@ class _Open(Struct):
     pieces: list[str]
 
 
-class Limiting:
-    """Looks through an answer with one choice. Once is_over, nothing that is still said matters. was_cut: by us."""
+class TokenLimiter:
+    """For an answer with one choice. After is_over it drops all events. was_cut: the gateway has cut the answer."""
 
     def __init__(self, max_tokens: int) -> None:
         self._max_tokens = max_tokens
@@ -33,9 +33,9 @@ class Limiting:
         self.is_over = False
         self.was_cut = False
 
-    def send(self, events: list[Event], told: Usage | None = None) -> list[Event]:
-        """told: how many tokens the answer has, where its end has come and said so."""
-        if told is not None and told.output <= self._max_tokens and not self.is_over:
+    def send(self, events: list[Event], usage: Usage | None = None) -> list[Event]:
+        """usage: the model's own count, once the answer has ended."""
+        if usage is not None and usage.output <= self._max_tokens and not self.is_over:
             return events
         kept: list[Event] = []
         for event in events:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ...calls.stop_sequences import StopFilter
@@ -18,14 +17,13 @@ from ...ids import new_id
 from ...types import Loss, Request, Usage
 from ...wire.exact_json import encode
 from ..sessions import AnswerTimeouts, Inbox, Overflow, SessionLost, read_first
-from .token_limit import Limiting
+from .token_limit import TokenLimiter
 from .window import AnswerFrame, Window
 from .wire.answer_in import AnswerDecoder
 from .wire.errors import CONSENT, MISSING, window_lost
 from .wire.shapes import (
     CallPart,
     Chat,
-    ChatMessage,
     Counted,
     End,
     Failure,
@@ -38,14 +36,10 @@ from .wire.shapes import (
 )
 from .wire.usage import sends_usage
 
-COUNT_SECONDS = 0.5  # an answer's end may wait so long for its count
-_LONGEST = 400_000  # characters; VS Code's counters take their time for more
-COUNTED = Loss(
-    "usage", "usage", "VS Code told no usage; the texts were counted by the model's own counter, without what it adds"
-)
-ESTIMATED = Loss(
-    "usage", "usage", "VS Code told no usage and did not count; this is an estimate, a token for each four bytes"
-)
+COUNT_SECONDS = 0.5  # that the end of an answer may wait for its token count
+_MAX_COUNTED = 400_000  # characters; VS Code's counters are slow for more
+COUNTED = "VS Code reported no usage; the model's own counter counted the texts, without what the provider adds"
+ESTIMATED = "VS Code reported no usage and did not count; this is an estimate of one token per four bytes"
 
 
 class TurnTimeouts(AnswerTimeouts, frozen=True, kw_only=True):
@@ -55,7 +49,7 @@ class TurnTimeouts(AnswerTimeouts, frozen=True, kw_only=True):
 
 
 class WindowTurn:
-    """Its owner must call leave(), whatever happens."""
+    """Its owner must call leave() at the end, also after an error."""
 
     def __init__(self, window: Window, model: ListedModel, chat: Chat, timeouts: TurnTimeouts) -> None:
         self.window = window
@@ -65,9 +59,9 @@ class WindowTurn:
         self._timeouts = timeouts
         self._inbox: Inbox[AnswerFrame] | None = None
         self._is_ended = False  # VS Code has ended it
-        self._said: list[str] = []
-        self._stopping: StopFilter | None = None
-        self._limiting: Limiting | None = None
+        self._texts: list[str] = []  # of the answer so far
+        self._stop_filter: StopFilter | None = None
+        self._limiter: TokenLimiter | None = None
         self._decoder = AnswerDecoder(
             chat.id,
             model=model.key,
@@ -75,9 +69,9 @@ class WindowTurn:
         )
 
     async def begin(self, request: Request) -> list[Event]:
-        """Sends the request and returns all events up to the first part. Raises UpstreamError where there is none, and SessionLost."""
-        self._stopping = StopFilter(request.sampling.stop) if any(request.sampling.stop) else None
-        self._limiting = Limiting(request.max_tokens) if request.max_tokens is not None else None
+        """Sends the request and returns all events up to the first part. Raises UpstreamError if there is none, and SessionLost."""
+        self._stop_filter = StopFilter(request.sampling.stop) if any(request.sampling.stop) else None
+        self._limiter = TokenLimiter(request.max_tokens) if request.max_tokens is not None else None
         deadline = _now() + self._timeouts.first
         try:
             async with asyncio.timeout_at(deadline):
@@ -138,45 +132,43 @@ class WindowTurn:
 
     async def _process_events(self, events: list[Event]) -> list[Event]:
         self.is_over = self._decoder.is_over
-        if self._stopping is not None:
-            events = self._stopping.send(events)
-            self.is_over = self.is_over or self._stopping.is_over
-        if self._limiting is not None:
-            events = self._limiting.send(events, self._decoder.usage if self._is_ended else None)
-            self.is_over = self.is_over or self._limiting.is_over
+        if self._stop_filter is not None:
+            events = self._stop_filter.send(events)
+            self.is_over = self.is_over or self._stop_filter.is_over
+        if self._limiter is not None:
+            events = self._limiter.send(events, self._decoder.usage if self._is_ended else None)
+            self.is_over = self.is_over or self._limiter.is_over
         if self._decoder.has_usage:
             self.window.counting.add(self._model.key)
-        self._said += [content_of(event.part) for event in events if isinstance(event, PartEnded)]
+        self._texts += [content_of(event.part) for event in events if isinstance(event, PartEnded)]
         if self.is_over:
             self.leave()
             if events and isinstance(last := events[-1], Finished) and last.usage is None:
-                events[-1:] = await self._measured(last)
+                events[-1:] = await self._with_usage(last)
         return events
 
-    async def _measured(self, last: Finished) -> list[Event]:
+    async def _with_usage(self, last: Finished) -> list[Event]:
         if (usage := self._decoder.usage) is not None:  # it was reported, but dropped with the end of the answer
             return [replace(last, usage=usage)]
-        found = await measured(self.window, self._model.key, self._chat, "\n".join(self._said), self._timeouts.count)
-        return [Noted(note=found.note), replace(last, usage=found.usage)]
+        answer = "\n".join(self._texts)
+        usage, why = await count_tokens(self.window, self._model.key, self._chat, answer, self._timeouts.count)
+        return [Noted(note=Loss("usage", "usage", why)), replace(last, usage=usage)]
 
 
-class Measured(Struct, frozen=True):
-    usage: Usage
-    note: Loss
-
-
-async def measured(window: Window, model: str, chat: Chat, said: str, seconds: float = COUNT_SECONDS) -> Measured:
-    """Never fails, and never takes longer than seconds."""
-    asked = prompt_of(chat)
-    if len(asked) + len(said) <= _LONGEST and window.is_open:
+async def count_tokens(
+    window: Window, model: str, chat: Chat, answer: str, seconds: float = COUNT_SECONDS
+) -> tuple[Usage, str]:
+    """The usage, and how it was found. Never fails, and never takes longer than seconds."""
+    prompt = prompt_of(chat)
+    if len(prompt) + len(answer) <= _MAX_COUNTED and window.is_open:
         try:
             async with asyncio.timeout(seconds):
-                read, written = await asyncio.gather(_count(window, model, asked), _count(window, model, said))
+                counts = await asyncio.gather(_count(window, model, prompt), _count(window, model, answer))
         except (TimeoutError, SessionLost):
-            read = written = None
-        if read is not None and written is not None:
-            return Measured(Usage(input=read, output=written), COUNTED)
-    return Measured(Usage(input=estimate(asked), output=estimate(said)), ESTIMATED)
+            counts = None, None
+        if counts[0] is not None and counts[1] is not None:
+            return Usage(input=counts[0], output=counts[1]), COUNTED
+    return Usage(input=estimate(prompt), output=estimate(answer)), ESTIMATED
 
 
 def estimate(text: str) -> int:
@@ -186,11 +178,8 @@ def estimate(text: str) -> int:
 def prompt_of(chat: Chat) -> str:
     """The text of a request, without images, for counting."""
     tools = [f"{tool.name} {tool.description} {encode(tool.schema).decode()}" for tool in chat.tools]
-    return "\n".join([*tools, *(text for message in chat.messages for text in _texts(message))])
-
-
-def _texts(message: ChatMessage) -> list[str]:
-    return [text for part in message.parts if (text := _text(part))]
+    texts = (_text(part) for message in chat.messages for part in message.parts)
+    return "\n".join([*tools, *filter(None, texts)])
 
 
 def _text(part: Part) -> str:
@@ -218,7 +207,7 @@ def _too_slow(seconds: float) -> UpstreamError:
         f"VS Code sent nothing for {seconds:.0f} seconds.",
         status=504,
         code="upstream_timeout",
-        hint="Look whether the window hangs or waits for an answer; raise first_byte_timeout or idle_timeout of this back "
+        hint="Check whether the window hangs or shows a dialog; raise first_byte_timeout or idle_timeout of this back "
         "end if its models need longer.",
     )
 

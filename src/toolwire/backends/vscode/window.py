@@ -120,7 +120,7 @@ class Window:
     def is_idle(self) -> bool:
         return not self._inboxes and not self._waiting
 
-    def say(self, frame: FromGateway) -> None:
+    def send(self, frame: FromGateway) -> None:
         """Does not wait; frames to a closed window, or one that does not read, are dropped."""
         text = encode(frame)
         if wire_trace.active:
@@ -161,13 +161,13 @@ class Window:
             return
         self._places.release()
         if not is_over and self.is_open:
-            self.say(Cancel(id=inbox.id))
+            self.send(Cancel(id=inbox.id))
 
     async def count(self, request_id: str, model: str, text: str) -> int | None:
         """Tokens by the model's own counter; None where it does not answer."""
         inbox = self._opened(request_id)
         try:
-            self.say(Count(id=request_id, model=model, text=text))
+            self.send(Count(id=request_id, model=model, text=text))
             heard = await inbox.next()
             return heard.tokens if isinstance(heard, Counted) else None
         finally:
@@ -182,7 +182,7 @@ class Window:
         if isinstance(frame, Parts | End | Failure):
             self.is_mute = False
         if inbox is not None and not inbox.put(frame, size):
-            self.say(Cancel(id=frame.id))
+            self.send(Cancel(id=frame.id))
 
     def fail(self, request_id: str, why: str) -> None:
         """The answer to this request cannot be decoded. No other window is tried: each request counts, and may fail alike."""
@@ -190,7 +190,7 @@ class Window:
             return
         message = f"the gateway cannot decode a part of the answer: {why}"
         self.take(Failure(id=request_id, code="", name="", message=message), len(message))
-        self.say(Cancel(id=request_id))
+        self.send(Cancel(id=request_id))
 
     def list_models(self, frame: Models) -> None:
         """The models that it offers from now on. An unrequested repetition of the same list means that its user has allowed them."""
@@ -207,7 +207,7 @@ class Window:
 
     def refresh(self) -> None:
         self._is_refreshing = True
-        self.say(Refresh())
+        self.send(Refresh())
 
     def close(self, why: str) -> None:
         """Fails its open requests. Safe to call twice."""

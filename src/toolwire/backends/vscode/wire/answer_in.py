@@ -25,16 +25,16 @@ _DONE = ("vscode_reasoning_done", "vscode_reasoning_summary_part_done")  # eithe
 
 
 class AnswerDecoder:
-    """Takes the frames of one request and ignores others. After is_over there are no more events.
+    """Ignores frames of other requests. After is_over there are no more events.
 
-    sends_usage: a whole answer is sure to end with its usage (see usage.sends_usage).
+    sends_usage: a complete answer certainly ends with its usage (see usage.sends_usage).
     """
 
     def __init__(self, id: str, *, model: str = "", sends_usage: bool = False) -> None:
         self.id = id
         self.is_over = False
         self.usage: Usage | None = None
-        self.has_usage = False  # whether a data part of that kind came, readable or not
+        self.has_usage = False  # a data part with usage came, readable or not
         self._model = model
         self._sends_usage = sends_usage
         self._assembly = Assembly()
@@ -73,8 +73,8 @@ class AnswerDecoder:
         if not is_cancelled(frame.code, frame.name, frame.message):
             if is_too_long(frame.message):
                 return self._finish("length", "response too long")
-            if words := refusal_in(frame.message):
-                return self._refuse(words)
+            if reason := refusal_in(frame.message):
+                return self._refuse(reason)
         return self.fail(error_of(frame.code, frame.name, frame.message, refused_by_user=frame.refused_by_user))
 
     def cut(self, error: GatewayError | None = None) -> list[Event]:
@@ -97,15 +97,15 @@ class AnswerDecoder:
     def _part(self, part: AnswerPart) -> list[Event]:
         match part:
             case TextPart():
-                return self._say(part.text)
+                return self._text(part.text)
             case ThinkingPart():
-                return self._think(part)
+                return self._reasoning(part)
             case CallPart():
                 return self._call(part)
             case DataPart():
                 return self._data(part)
 
-    def _say(self, text: str) -> list[Event]:
+    def _text(self, text: str) -> list[Event]:
         if not text:
             return []
         events: list[Event] = []
@@ -115,7 +115,7 @@ class AnswerDecoder:
             events.append(started)
         return [*events, *_grow(self._open, text)]
 
-    def _think(self, part: ThinkingPart) -> list[Event]:
+    def _reasoning(self, part: ThinkingPart) -> list[Event]:
         """Only the text: other members are for the provider, and cannot be sent back."""
         is_thinking = self._open is not None and isinstance(self._open.part, Reasoning)
         if not is_thinking and not part.text:
@@ -139,7 +139,7 @@ class AnswerDecoder:
         return [*events, started, *_grow(growing, _raw(part.input)), *self._assembly.end(growing)]
 
     def _call_id(self, given: str) -> str:
-        """One that no other call of this answer has; a provider may give none."""
+        """A unique id; a provider may send none."""
         call_id = given
         if not call_id or call_id in self._ids:
             call_id = fit_id(f"call_{self.id[-20:]}_{len(self._ids)}", _LONGEST_ID)
@@ -167,14 +167,14 @@ class AnswerDecoder:
             return "length", "no usage was sent"
         return ("tool_calls", "tool_calls") if self.has_calls else ("stop", "stop")
 
-    def _refuse(self, words: str) -> list[Event]:
-        """Keeps the text so far; without any, the provider's reason is the answer."""
+    def _refuse(self, reason: str) -> list[Event]:
+        """The text so far is the answer; without any, the provider's reason."""
         if self.has_output:
-            return self._finish("refused", words)
-        begun = self._begin()
+            return self._finish("refused", reason)
+        events = self._begin()
         growing, started = self._assembly.start(Refusal(text="", extra={NAME: {}}))
-        told = [started, *_grow(growing, f"The provider ended the answer: {words}."), *self._assembly.end(growing)]
-        return [*begun, *told, *self._finish("refused", words)]
+        events += [started, *_grow(growing, f"The provider ended the answer: {reason}."), *self._assembly.end(growing)]
+        return events + self._finish("refused", reason)
 
     def _finish(self, reason: Reason, raw: str) -> list[Event]:
         events = self._begin() + self._end_open(is_cut=reason in ("length", "refused"))
@@ -187,7 +187,7 @@ def _grow(growing: OpenPart, text: str) -> list[Event]:
 
 
 def _raw(value: Json) -> str:
-    """A text is what the model wrote, to the byte: it was no object. null stands for what nests too deep to be written."""
+    """A string is the model's own text, which was no object. null if the value nests too deep to be written."""
     if isinstance(value, str):
         return value
     try:

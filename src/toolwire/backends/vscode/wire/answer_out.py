@@ -21,8 +21,8 @@ from .images import is_plain
 from .shapes import AnswerPart, CallPart, DataPart, End, Parts, Refused, TextPart, ThinkingPart
 from .usage import usage_part
 
-_MOST_TEXT = 1_000_000  # letters in one part; as JSON none of them takes more than six bytes
-_MOST_RAW = 8_000_000  # letters of a call's arguments
+_MAX_TEXT = 1_000_000  # characters in one part; as JSON each takes at most six bytes
+_MAX_RAW = 8_000_000  # characters of a call's arguments
 
 
 class _Pieces(Struct):
@@ -58,9 +58,8 @@ class PartsEncoder:
         """Ends the answer with this error."""
         if self.is_over:
             return []
-        frames: list[Parts | End | Refused] = [*self._flush(), refused(self.id, error)]
         self.is_over = True
-        return frames
+        return [*self._flush(), refused(self.id, error)]
 
     def _event(self, event: Event) -> list[Parts | End | Refused]:
         match event:
@@ -95,9 +94,9 @@ class PartsEncoder:
             case ToolCall():
                 return self._call(event.part)
             case Opaque(dialect="vscode", value={"mime": str(mime), "data": str(data)}) if is_plain(data):
-                self._tell(DataPart(mime=mime, data=data))
+                self._add(DataPart(mime=mime, data=data))
             case Media(data=str(data), mime=mime) if is_plain(data):
-                self._tell(DataPart(mime=mime, data=data))
+                self._add(DataPart(mime=mime, data=data))
             case Text() | Refusal() | Reasoning() | Opaque() | Media() | ToolResult():
                 pass
         return []
@@ -106,24 +105,20 @@ class PartsEncoder:
         args = call.args if call.args is not None else object_of(call.raw or "{}")
         if args is None:
             return self.fail(_broken(call))
-        if len(call.raw) > _MOST_RAW:
+        if len(call.raw) > _MAX_RAW:
             return self.fail(_too_large(call))
         if loses_digits(args):
             self.losses.append(Loss("call.integer", call.name[:60], DIGITS))
-        self._tell(CallPart(id=call.id, name=call.name, input=args))
+        self._add(CallPart(id=call.id, name=call.name, input=args))
         return []
 
     def _finish(self, usage: Usage | None) -> list[Parts | End | Refused]:
         if usage is not None:
-            self._tell(usage_part(usage))
-        frames: list[Parts | End | Refused] = [
-            *self._flush(),
-            End(id=self.id, cancelled=False),
-        ]
+            self._add(usage_part(usage))
         self.is_over = True
-        return frames
+        return [*self._flush(), End(id=self.id, cancelled=False)]
 
-    def _tell(self, part: AnswerPart) -> None:
+    def _add(self, part: AnswerPart) -> None:
         self._gather()
         self._waiting.append(part)
 
@@ -132,21 +127,21 @@ class PartsEncoder:
         if pieces is None:
             return
         text = "".join(pieces.texts)
-        for start in range(0, len(text), _MOST_TEXT):
-            piece = text[start : start + _MOST_TEXT]
+        for start in range(0, len(text), _MAX_TEXT):
+            piece = text[start : start + _MAX_TEXT]
             is_thought = isinstance(pieces.part, Reasoning)
             self._waiting.append(
                 ThinkingPart(text=piece, id=pieces.part.item_id) if is_thought else TextPart(text=piece)
             )
 
     def _flush(self) -> list[Parts]:
-        """One frame, or more where the parts are too large for one."""
+        """One frame, or more if the parts are too large for one."""
         self._gather()
         frames: list[Parts] = []
         held, size = list[AnswerPart](), 0
         for part in self._waiting:
             more = _size(part)
-            if held and size + more > _MOST_TEXT:
+            if held and size + more > _MAX_TEXT:
                 frames.append(self._frame(held))
                 held, size = [], 0
             held.append(part)
@@ -161,14 +156,14 @@ class PartsEncoder:
 
 
 def _size(part: AnswerPart) -> int:
-    """About; a call has a frame of its own."""
+    """Approximate; a call has a frame of its own."""
     match part:
         case TextPart() | ThinkingPart():
             return len(part.text)
         case DataPart():
             return len(part.data)
         case CallPart():
-            return _MOST_TEXT
+            return _MAX_TEXT
 
 
 def _broken(call: ToolCall) -> UpstreamError:
@@ -176,13 +171,13 @@ def _broken(call: ToolCall) -> UpstreamError:
         f"the model called {quote(call.name)} with arguments that are no JSON object: {quote(call.raw)}.",
         status=502,
         code="invalid_tool_arguments",
-        hint='Try again, or set guard = "retry" for this back end: the model is then told, and corrects them.',
+        hint='Try again, or set guard = "retry" for this back end: the model then gets the error and corrects them.',
     )
 
 
 def _too_large(call: ToolCall) -> UpstreamError:
     return UpstreamError(
-        f"the model called {quote(call.name)} with {len(call.raw)} characters of arguments; {_MOST_RAW} is the most.",
+        f"the model called {quote(call.name)} with {len(call.raw)} characters of arguments; {_MAX_RAW} is the most.",
         status=502,
         code="invalid_tool_arguments",
     )

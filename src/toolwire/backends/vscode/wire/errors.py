@@ -17,7 +17,7 @@ from ....errors import BadRequest, GatewayError, UpstreamError, quote
 from ....wire.exact_json import object_of
 from .shapes import Refused
 
-_READ = 4000  # letters of a message that are looked at
+_MAX_MESSAGE = 4000  # characters
 _SECRET = re.compile(
     r"\b(?:gh[a-z]_|github_pat_|sk-|key-)[\w-]{8,}|\bbearer\s+[\w.~+/=-]{4,}|\btid=[\w;=.:-]{8,}|eyJ[\w-]{8,}(?:\.[\w-]+){0,2}",
     re.IGNORECASE | re.ASCII,
@@ -79,7 +79,10 @@ _CONTEXT = VSCodeFault(
     hint="Send less: shorten the conversation, or offer fewer tools.",
 )
 _SIGNED_OUT = VSCodeFault(
-    status=401, code="authentication_failed", what="nobody is signed in, or the sign-in has expired", hint=_SIGN_IN
+    status=401,
+    code="authentication_failed",
+    what="the user is not signed in, or the sign-in has expired",
+    hint=_SIGN_IN,
 )
 _IMAGE = VSCodeFault(
     status=400,
@@ -90,7 +93,7 @@ _IMAGE = VSCodeFault(
 _REFUSED = VSCodeFault(status=400, code="upstream_error", what="the model's provider in VS Code refused the request")
 _OTHER = VSCodeFault(status=502, code="upstream_error", what="the request failed in VS Code")
 
-# What VS Code itself says when its user refuses; versions of the extension before refused_by_user send only this text.
+# VS Code's own message when its user refuses; versions of the extension before refused_by_user send only this text.
 _REFUSED_CONSENT = re.compile(r"Language model '[^']{1,300}' cannot be used by '[^']{1,300}'\.?")
 
 BY_NAME: dict[str, VSCodeFault] = {
@@ -104,7 +107,7 @@ BY_CODE: dict[str, VSCodeFault] = {  # of a server's own error object
     "model_not_supported": MISSING,
     "model_max_prompt_tokens_exceeded": _CONTEXT,
 }
-BY_WORDS: tuple[tuple[re.Pattern[str], VSCodeFault], ...] = tuple(
+BY_MESSAGE: tuple[tuple[re.Pattern[str], VSCodeFault], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for pattern, kind in (
         (r"invalid tool name|toolmode\.required is not|more than 128 tools|invalid request: no messages", _REFUSED),
@@ -122,7 +125,7 @@ BY_WORDS: tuple[tuple[re.Pattern[str], VSCodeFault], ...] = tuple(
 
 def error_of(code: str, name: str, message: str, *, refused_by_user: bool = False) -> UpstreamError:
     """code, name, message and refused_by_user as the window sent them."""
-    words = _safe(message)
+    words = _redact(message)
     if refused_by_user or (code in ("", "NoPermissions") and _REFUSED_CONSENT.fullmatch(words)):
         return _error(CONSENT, words)
     kind = BY_NAME.get(code) or BY_NAME.get(name)
@@ -132,7 +135,7 @@ def error_of(code: str, name: str, message: str, *, refused_by_user: bool = Fals
         return cancelled(words)
     if kind is None and (found := _STATUS.match(words)) is not None:
         return _from_status(int(found[1]), found[2])
-    return _error(kind or _by_code(words) or _by_words(words) or _OTHER, words)
+    return _error(kind or _by_code(words) or _by_message(words) or _OTHER, words)
 
 
 def is_too_long(message: str) -> bool:
@@ -217,7 +220,7 @@ def _error(kind: VSCodeFault, words: str) -> UpstreamError:
 def _from_status(status: int, body: str) -> UpstreamError:
     """The response of the server behind a provider."""
     status = status if 400 <= status < 600 else 502
-    if (known := _by_code(body) or _by_words(body, 400 if status == 413 else status)) is not None:
+    if (known := _by_code(body) or _by_message(body, 400 if status == 413 else status)) is not None:
         return _error(known, body)
     error = error_from(status, object_of(body), body.encode("utf-8", "replace"), {})
     error.hint = error.hint or (_SIGN_IN if status == 401 else "")
@@ -229,12 +232,12 @@ def _by_code(body: str) -> VSCodeFault | None:
     return BY_CODE.get(code) if isinstance(code, str) else None
 
 
-def _by_words(words: str, status: int = 0) -> VSCodeFault | None:
-    """With a status only kinds of that status: the text may quote the client, and must not change who has to act."""
-    kinds = ((pattern, kind) for pattern, kind in BY_WORDS if status in (0, kind.status))
+def _by_message(words: str, status: int = 0) -> VSCodeFault | None:
+    """With a status only faults of that status: the text may quote the client, and must not change who has to act."""
+    kinds = ((pattern, kind) for pattern, kind in BY_MESSAGE if status in (0, kind.status))
     return next((kind for pattern, kind in kinds if pattern.search(words)), None)
 
 
-def _safe(words: str) -> str:
-    """Without tokens and keys: a provider may echo its input."""
-    return _SECRET.sub("[secret]", words[:_READ]).strip()
+def _redact(message: str) -> str:
+    """Replaces tokens and keys: a provider may repeat its input."""
+    return _SECRET.sub("[secret]", message[:_MAX_MESSAGE]).strip()

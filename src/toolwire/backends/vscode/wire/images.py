@@ -1,6 +1,6 @@
 """VS Code bridge: checks images before a window decodes them. An invalid one fails the whole request there, without a reason.
 
-Nothing is decoded here. An image is taken for whole if its head says a size and its picture begins: what a cut or empty file lacks.
+Images are not decoded here. An image passes if its head has a size and its data begins, which a cut or empty file lacks.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # markers of JPEG that are followed by a size
 _SCAN = 0xDA
-_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers of JPEG with nothing behind them
+_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers of JPEG without a segment
 _WEBP = re.compile(rb"RIFF.{4}WEBP(VP8 |VP8L|VP8X)", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*+={0,2}", re.ASCII)
 _SEGMENTS = 2000  # of a JPEG that are looked at
 
 
 def objection(media: Media) -> str:
-    """Why a window would not show it; "" if it would. media is settled: its type is that of its first bytes."""
+    """Why a window would not show it; "" if it would. The type of the media is that of its first bytes."""
     if media.mime not in TYPES:
         return f"VS Code shows no {media.mime or 'image of unknown type'}"
     try:
@@ -34,7 +34,7 @@ def objection(media: Media) -> str:
 
 
 def is_plain(data: str) -> bool:
-    """Whether it is base64 as the protocol has it."""
+    """Whether it is base64 without other characters."""
     return _BASE64.fullmatch(data) is not None
 
 
@@ -52,7 +52,7 @@ def _is_webp(data: bytes) -> bool:
 
 
 def _is_jpeg(data: bytes) -> bool:
-    """Its segments in a row, up to where the picture begins."""
+    """Reads its segments up to the start of the image data."""
     if not data.startswith(b"\xff\xd8"):
         return False
     place, has_size = 2, False

@@ -1,8 +1,8 @@
 """VS Code bridge: the models of windows, and the names by which clients find them.
 
-A name means a model if it is its key, its id, its family, or another spelling of one of these (see wire/model_names.py): without a
-date, with 4-5 for 4.5, behind a provider's name. "sonnet" alone, and its likes, mean the newest of that line. A name never means a
-model of another version.
+A model is found by its key, its id, its family, or another spelling of one of these (see wire/model_names.py): without a date, with 4-5
+for 4.5, after a provider's name. "sonnet" alone, and similar names, mean the newest of that line. A name never means a model of another
+version.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from ....dialects.base import ModelLine
 from ....wire.model_names import Spelling, readings_of, spelling_of
 from .shapes import ListedModel
 
-OWN = "toolwire"  # the vendor of the gateway's own models in VS Code: lent back, requests would go in circles
-_FIRST = "copilot"  # of several that fit
+OWN = "toolwire"  # the vendor of the gateway's own models in VS Code, whose requests would loop
+_PREFERRED = "copilot"  # of several vendors
 _LINE = re.compile(r"(?:claude-)?(haiku|sonnet|opus)(?:[-:@]latest)?", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,4}", re.ASCII)
 
 
 def unique_models(models: Iterable[ListedModel]) -> list[ListedModel]:
-    """Each once, and none of our own."""
+    """Each model once, without the gateway's own."""
     found = {model.key: model for model in models if model.vendor.lower() != OWN and model.key}
     return list(found.values())
 
 
 def listing(models: Sequence[ListedModel]) -> list[ModelLine]:
-    """Each model once, by the name that a client can ask for: its id, or its key where another vendor has the same id."""
+    """Each model once, by its id, or by its key if another vendor has the same id."""
     models = unique_models(models)
     ids = Counter(model.id for model in models)
     lines = [
@@ -40,23 +40,11 @@ def listing(models: Sequence[ListedModel]) -> list[ModelLine]:
 
 def find(name: str, models: Sequence[ListedModel]) -> ListedModel | None:
     """The model of this name; of several that of the vendor copilot, else the first."""
-    models = sorted(unique_models(models), key=lambda model: model.vendor != _FIRST)
-    for fits in (_has_key, _has_id, _has_family):
-        if (found := next((model for model in models if fits(model, name)), None)) is not None:
+    models = sorted(unique_models(models), key=lambda model: model.vendor != _PREFERRED)
+    for member in ("key", "id", "family"):
+        if (found := next((model for model in models if getattr(model, member) == name), None)) is not None:
             return found
     return _respelled(name, models) or _newest(name, models)
-
-
-def _has_key(model: ListedModel, name: str) -> bool:
-    return model.key == name
-
-
-def _has_id(model: ListedModel, name: str) -> bool:
-    return model.id == name
-
-
-def _has_family(model: ListedModel, name: str) -> bool:
-    return model.family == name
 
 
 def _respelled(name: str, models: Sequence[ListedModel]) -> ListedModel | None:
@@ -69,7 +57,7 @@ def _respelled(name: str, models: Sequence[ListedModel]) -> ListedModel | None:
 
 
 def _is_meant(reading: Spelling, spellings: list[Spelling]) -> bool:
-    """A name with a date means no other snapshot, whichever of the model's names says so."""
+    """A name with a date never means another snapshot."""
     is_its = any(spelled.stem == reading.stem and reading.fits(spelled) for spelled in spellings)
     return is_its and not any(reading.date and spelled.date not in ("", reading.date) for spelled in spellings)
 
@@ -89,5 +77,5 @@ def _newest(name: str, models: Sequence[ListedModel]) -> ListedModel | None:
 
 
 def _version(model: ListedModel) -> tuple[int, ...]:
-    """Its numbers in their order; a date, which is no version, is too long to be one of them."""
+    """The numbers of its name, without a date."""
     return tuple(int(number) for number in _NUMBER.findall(model.family or model.id) if len(number) <= 2)

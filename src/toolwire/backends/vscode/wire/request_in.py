@@ -1,7 +1,7 @@
-"""VS Code bridge: what VS Code asks of the gateway's models, as a request.
+"""VS Code bridge: decodes VS Code's requests to the gateway's models.
 
-Data parts without a type of content (usage, stateful_marker, cache_control, ...) are words between a provider and its own models: those
-of an assistant's message ride beside it, for a back end of the same dialect, and the model reads none of them.
+Data parts without a media type (usage, stateful_marker, cache_control, ...) are for a provider and its own models. Those of an
+assistant's message are stored beside it, for a back end of the same dialect; no model reads them.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from .shapes import Part as WirePart
 
 _SAMPLING = ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
 _KNOWN = frozenset({*_SAMPLING, "max_tokens", "stop", "reasoning_effort"})
-_PRIVATE = "_"  # VS Code's own options begin so
-_FLEETING = frozenset({"cache_control", "usage", "token_usage"})  # of no use to the next request
+_PRIVATE = "_"  # the prefix of VS Code's own options
+_TEMPORARY = frozenset({"cache_control", "usage", "token_usage"})  # of no use to the next request
 
 
 def request_of(ask: Ask, owner: str = "") -> Request:
-    """Raises BadWindowFrame for what cannot be written again."""
+    """Raises BadWindowFrame if arguments cannot be encoded again."""
     options = {key: value for key, value in ask.options.items() if not key.startswith(_PRIVATE)}
     effort = options.get("reasoning_effort")
     others = {key: value for key, value in options.items() if key not in _KNOWN}
@@ -61,19 +61,19 @@ def request_of(ask: Ask, owner: str = "") -> Request:
 
 
 def _messages(given: AskMessage) -> list[Message]:
-    """A message of the user with results becomes one message a result, and one of what else he says."""
+    """A user message with results becomes one message for each result, and one for the other parts."""
     results = [Message(role="tool", parts=(_result(part),)) for part in given.parts if isinstance(part, ResultPart)]
     rest = [part for part in given.parts if not isinstance(part, ResultPart)]
     role: Role = given.role
     parts = tuple(made for part in rest if (made := _part(part, role)) is not None)
-    kept = (
+    data = (
         [_data_value(part) for part in rest if isinstance(part, DataPart) and _is_forwarded(part)]
         if role == "assistant"
         else []
     )
-    if not parts and not kept:
+    if not parts and not data:
         return results
-    return [*results, Message(role=role, parts=parts, extra={NAME: {"data": kept}} if kept else {})]
+    return [*results, Message(role=role, parts=parts, extra={NAME: {"data": data}} if data else {})]
 
 
 def _part(part: WirePart, role: Role) -> Part | None:
@@ -83,16 +83,16 @@ def _part(part: WirePart, role: Role) -> Part | None:
         case CallPart():
             return _call(part) if role == "assistant" else Text(text=_raw(part.input))
         case ThinkingPart():
-            is_said = role == "assistant" and part.text
-            return Reasoning(text=part.text, item_id=part.id, extra={NAME: {}}) if is_said else None
+            is_reasoning = role == "assistant" and part.text
+            return Reasoning(text=part.text, item_id=part.id, extra={NAME: {}}) if is_reasoning else None
         case DataPart():
             return _medium(part)
         case ResultPart():
-            return None  # seen to before
+            return None  # a message of its own
 
 
 def _call(part: CallPart) -> ToolCall:
-    """Its arguments as VS Code has them: an object, but nothing there checks that."""
+    """VS Code does not check that arguments are an object."""
     args = part.input if isinstance(part.input, dict) else None
     return ToolCall(id=part.id, name=part.name, raw=_raw(part.input), args=args)
 
@@ -114,7 +114,7 @@ def _result(part: ResultPart) -> ToolResult:
 
 
 def _medium(part: DataPart) -> Media | None:
-    """Content has a type with a slash; anything else is no content."""
+    """Content has a media type with a slash."""
     mime = normalize_type(part.mime)
     if not mime:
         return None
@@ -124,7 +124,7 @@ def _medium(part: DataPart) -> Media | None:
 
 
 def _is_forwarded(part: DataPart) -> bool:
-    return not normalize_type(part.mime) and part.mime not in _FLEETING
+    return not normalize_type(part.mime) and part.mime not in _TEMPORARY
 
 
 def _data_value(part: DataPart) -> JsonObject:

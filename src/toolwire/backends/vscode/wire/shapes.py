@@ -1,4 +1,4 @@
-"""VS Code bridge: the frames and what is in them, as `vscode/protocol.schema.json` has them."""
+"""VS Code bridge: the frames and their members, as in `vscode/protocol.schema.json`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 from ....types import Json, JsonObject
 
 NAME: Final = "vscode"
-MARK: Final = "x-toolwire-from"  # the header by which requests of VS Code's custom endpoints say where they come from
+ORIGIN_HEADER: Final = "x-toolwire-from"  # identifies requests of VS Code's custom endpoints
 VERSION: Final = 1
 
 
@@ -18,7 +18,7 @@ class TextPart(Struct, frozen=True, kw_only=True, tag_field="t", tag="text"):
 
 
 class CallPart(Struct, frozen=True, kw_only=True, tag_field="t", tag="call"):
-    """input is an object by VS Code's types; a provider may give anything."""
+    """input is an object by VS Code's types; a provider may send any JSON."""
 
     id: str
     name: str
@@ -66,7 +66,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ListedModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model that a window lends; key is vendor/id. None: the window does not know."""
+    """A model of a window; key is vendor/id. None: unknown."""
 
     key: str
     id: str
@@ -141,7 +141,7 @@ class Pong(Struct, frozen=True, kw_only=True, tag_field="type", tag="pong"):
 
 
 class Ask(Struct, frozen=True, kw_only=True, tag_field="type", tag="ask", omit_defaults=True):
-    """VS Code asks a model of the gateway."""
+    """A request of VS Code to a model of the gateway."""
 
     id: str
     model: str
@@ -156,7 +156,7 @@ class Stop(Struct, frozen=True, kw_only=True, tag_field="type", tag="stop"):
 
 
 class List(Struct, frozen=True, kw_only=True, tag_field="type", tag="list"):
-    """The window wants an offer."""
+    """The window requests an offer."""
 
 
 class Welcome(Struct, frozen=True, kw_only=True, tag_field="type", tag="welcome", omit_defaults=True):
@@ -169,7 +169,7 @@ class Welcome(Struct, frozen=True, kw_only=True, tag_field="type", tag="welcome"
 
 
 class Chat(Struct, frozen=True, kw_only=True, tag_field="type", tag="chat", omit_defaults=True):
-    """The gateway asks a model of the window."""
+    """A request of the gateway to a model of the window."""
 
     id: str
     model: str
@@ -191,7 +191,7 @@ class Count(Struct, frozen=True, kw_only=True, tag_field="type", tag="count"):
 
 
 class Refresh(Struct, frozen=True, kw_only=True, tag_field="type", tag="refresh"):
-    """The gateway wants the models listed again."""
+    """The gateway requests the list of models again."""
 
 
 class Ping(Struct, frozen=True, kw_only=True, tag_field="type", tag="ping"):
@@ -203,7 +203,7 @@ class Offer(Struct, frozen=True, kw_only=True, tag_field="type", tag="offer"):
 
 
 class Refused(Struct, frozen=True, kw_only=True, tag_field="type", tag="error"):
-    """What VS Code asked for failed."""
+    """A request of VS Code failed."""
 
     id: str
     status: int
@@ -213,7 +213,7 @@ class Refused(Struct, frozen=True, kw_only=True, tag_field="type", tag="error"):
 
 
 class UnknownFrame(Struct, frozen=True, kw_only=True):
-    """A frame of a newer version: to be logged, and passed over."""
+    """A frame of a newer version, to be logged and ignored."""
 
     type: str
 

@@ -1,4 +1,4 @@
-"""VS Code bridge: usage, which VS Code has no member for. Copilot sends it in a last data part, and so do we."""
+"""VS Code bridge: usage, for which VS Code has no member. Copilot sends it in a last data part, and so does the gateway."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ MIME = "usage"
 MIMES = frozenset({MIME, "token_usage"})  # the second is the older name
 _SENT_SINCE = (0, 67)  # of Copilot Chat, where it was seen
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
-_LONGEST = 100_000  # letters of base64 that are read
+_MAX_DATA = 100_000  # characters of base64
 
 
 def sends_usage(vendor: str, copilot: str, *, has_seen: bool = False) -> bool:
-    """Whether an answer that ends without a count was cut. True only where it is known that a whole one ends with it:
-    of Copilot's own models from a version on, and of a model that was seen to count (has_seen)."""
+    """Whether a complete answer certainly ends with its usage: for Copilot's own models from a version on, and for a model that was
+    seen to send it (has_seen)."""
     found = _VERSION.match(copilot)
     is_new = found is not None and (int(found[1]), int(found[2])) >= _SENT_SINCE
     return has_seen or (vendor == "copilot" and is_new)
 
 
 def usage_in(part: DataPart) -> Usage | None:
-    """None where it cannot be decoded."""
+    """None if it cannot be decoded."""
     try:
-        text = b64decode(part.data[:_LONGEST], validate=True).decode()
+        text = b64decode(part.data[:_MAX_DATA], validate=True).decode()
     except (Base64Error, ValueError):
         return None
     value = object_of(text)

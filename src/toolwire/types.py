@@ -218,7 +218,7 @@ class State(Struct, frozen=True, kw_only=True):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """source is the decoded body, wire its bytes: the verbatim path and echoes need them as they came. is_lowered: the
+    """source is the decoded body, wire its bytes: the verbatim path and echoes need them as they came. has_new_tools: the
     tools, and the choice among them, are no longer those of the source. owner: whose it is, where several share the gateway.
     unseen: how many of the last messages the gateway itself has added; its client does not know them, and will not send them.
     size: bytes of the body that it was read from, with those of the history that it refers to."""
@@ -240,7 +240,7 @@ class Request(Struct, frozen=True, kw_only=True):
     size: int = 0
     metadata: JsonObject | None = None
     state: State | None = None
-    is_lowered: bool = False
+    has_new_tools: bool = False
     extra: Extra = {}
     origin: str = ""
     source: JsonObject = {}

@@ -70,7 +70,7 @@ def test_H107_a_hosted_search_becomes_a_function(client: str) -> None:
     assert tool.schema is not None
     assert list(tool.schema["properties"]) == ["query"]
     assert "a.b" in str(tool.description)
-    assert lowered.is_lowered
+    assert lowered.has_new_tools
     assert not to_functions(lowered).losses
 
 

@@ -140,11 +140,11 @@ class Preparation:
             is_formal=profile.is_formal,
             fails_in_words=profile.has_text_failures,
         )
-        settled = repair_history(job.request, reader)
-        if settled.request is not job.request:
-            job.change(settled.request, "its history had to be repaired")
-            job.record.history.update(repair.kind for repair in settled.repairs)
-            job.losses += losses_of(settled.repairs)
+        repaired = repair_history(job.request, reader)
+        if repaired.request is not job.request:
+            job.change(repaired.request, "its history had to be repaired")
+            job.record.history.update(repair.kind for repair in repaired.repairs)
+            job.losses += losses_of(repaired.repairs)
 
     def translate_tools(self, job: Job) -> None:
         """Offer tools of every kind as functions, under names that the back end accepts."""
@@ -153,12 +153,12 @@ class Preparation:
             return
         is_untouched = job.guard == "off" and job.is_own
         kinds = job.backend.tool_kinds if job.is_own else _NO_KINDS
-        lowered = to_functions(job.request, kinds, longest=0 if is_untouched else job.backend.profile.name_length)
-        job.losses += lowered.losses
-        job.call_ids = lowered.ids
-        if lowered.names is not None:
-            job.names = lowered.names
-            job.change(lowered.request, "the back end does not know all kinds and names of its tools")
+        translated = to_functions(job.request, kinds, longest=0 if is_untouched else job.backend.profile.name_length)
+        job.losses += translated.losses
+        job.call_ids = translated.ids
+        if translated.names is not None:
+            job.names = translated.names
+            job.change(translated.request, "the back end does not know all kinds and names of its tools")
         job.offered = job.request.tools
 
     def note_repetition(self, job: Job) -> None:
@@ -183,13 +183,13 @@ class Preparation:
         if (job.has_fitting_tools and job.names is None) or (job.guard == "off" and job.is_own):
             return
         checked = job.checked_tools
-        fitted = self._adapter.fit(job.request, job.backend.profile, checked, is_own=job.is_own)
-        if fitted.request is job.request and checked is not None and checked.tools is job.request.tools:
+        adapted = self._adapter.adapt(job.request, job.backend.profile, checked, is_own=job.is_own)
+        if adapted.request is job.request and checked is not None and checked.tools is job.request.tools:
             checked.remember(_rules_of(job), True)
-        if fitted.request is not job.request:
-            job.change(fitted.request, "the back end accepts other schemas")
-            job.losses += fitted.losses
-            job.encodings = fitted.encodings
+        if adapted.request is not job.request:
+            job.change(adapted.request, "the back end accepts other schemas")
+            job.losses += adapted.losses
+            job.encodings = adapted.encodings
 
     def decoder(self, job: Job) -> ArgumentDecoder:
         """For the arguments of the model's calls, where the back end got encoded schemas."""

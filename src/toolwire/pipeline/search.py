@@ -110,7 +110,7 @@ def _offering(request: Request, form: SearchForm, wanted: WebSearch, function: s
         names = tuple(function if name in hosted else name for name in choice.names)
         mode = "named" if choice.mode == "hosted" else choice.mode
         choice = ToolChoice(mode=mode, names=names, is_required=choice.is_required)
-    return replace(request, tools=tools, tool_choice=choice, is_lowered=True)
+    return replace(request, tools=tools, tool_choice=choice, has_new_tools=True)
 
 
 def _description(wanted: WebSearch) -> str:

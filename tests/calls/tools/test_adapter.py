@@ -80,7 +80,7 @@ def asked(dialect: str, *tools: Any, **members: Any) -> Request:
 
 
 def fit(request: Request, profile: Profile, *, is_own: bool = False) -> AdaptedRequest:
-    return ToolAdapter().fit(request, profile, is_own=is_own)
+    return ToolAdapter().adapt(request, profile, is_own=is_own)
 
 
 def sent(request: Request, dialect: str, profile: Profile | None = None) -> dict[str, Any]:
@@ -335,41 +335,41 @@ def test_H089_a_choice_of_the_client_gives_way_to_none() -> None:
 @EACH
 @pytest.mark.parametrize("schema", [PLAIN_OBJECT, {"type": "object"}, UNION])
 def test_a_list_that_was_seen_before_gives_the_same(dialect: str, schema: Any) -> None:
-    fitter, sets = ToolAdapter(), ToolLists(Schemas())
+    adapter, lists = ToolAdapter(), ToolLists(Schemas())
     for profile in (*PROFILES.values(), PLAIN, *SUBSETS.values()):
         found = []
         for _ in range(3):
             request = asked(dialect, declared(dialect, "t", schema), declared(dialect, "u", OPTIONAL, strict=True))
-            found.append(fitter.fit(request, profile, sets.check(request)))
+            found.append(adapter.adapt(request, profile, lists.check(request)))
             assert found[-1].request.tools == fit(request, profile).request.tools
         assert all((one.losses, one.encodings) == (found[0].losses, found[0].encodings) for one in found)
 
 
 def test_tools_of_another_request_than_the_known_one_are_looked_at() -> None:
-    fitter, sets = ToolAdapter(), ToolLists(Schemas())
+    adapter, lists = ToolAdapter(), ToolLists(Schemas())
     request = asked("chat", declared("chat", "t", PLAIN_OBJECT))
-    known = sets.check(request)
-    assert fitter.fit(request, OPENAI_CHAT, known).request is request
+    known = lists.check(request)
+    assert adapter.adapt(request, OPENAI_CHAT, known).request is request
     other = replace(request, tools=(Tool(name="t", schema={"type": "object"}),))
-    assert fitter.fit(other, OPENAI_CHAT, known).request.tools[0].schema == {"type": "object", "properties": {}}
+    assert adapter.adapt(other, OPENAI_CHAT, known).request.tools[0].schema == {"type": "object", "properties": {}}
 
 
 def test_the_memory_is_bounded() -> None:
-    fitter = ToolAdapter(max_bytes=50_000)
+    adapter = ToolAdapter(max_bytes=50_000)
     for number in range(500):
         schema = {"type": "object", "properties": {f"p{number}": {"type": "object"}}}
-        fitter.fit(Request(model="m", messages=(), tools=(Tool(name="t", schema=schema),)), OPENAI_CHAT)
-    assert 1 < len(fitter) < 100
+        adapter.adapt(Request(model="m", messages=(), tools=(Tool(name="t", schema=schema),)), OPENAI_CHAT)
+    assert 1 < len(adapter) < 100
 
 
 def test_forty_known_tools_cost_microseconds() -> None:
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string", "description": "d" * 60} for n in range(9)}}
     request = asked("chat", *(declared("chat", f"t{number}", schema) for number in range(40)))
-    fitter, sets = ToolAdapter(), ToolLists(Schemas())
-    fitter.fit(request, OPENAI_CHAT, sets.check(request))
+    adapter, lists = ToolAdapter(), ToolLists(Schemas())
+    adapter.adapt(request, OPENAI_CHAT, lists.check(request))
     started = time.process_time()
     for _ in range(1000):
-        fitter.fit(request, OPENAI_CHAT, sets.check(request))
+        adapter.adapt(request, OPENAI_CHAT, lists.check(request))
     assert (time.process_time() - started) / 1000 < 0.0001
 
 

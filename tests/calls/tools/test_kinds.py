@@ -172,7 +172,7 @@ def test_hosted_tools_pass_to_a_back_end_that_has_some() -> None:
 
 def test_a_removed_tool_is_noticed_by_who_writes_the_request() -> None:
     found = lowered(tools=(FUNCTION, DEFERRED))
-    assert found.request.is_lowered
+    assert found.request.has_new_tools
     assert [(tool.name, tool.source) for tool in found.request.tools] == [("read", None)]
 
 
@@ -390,7 +390,7 @@ def test_elsewhere_the_tools_are_in_the_list_and_the_message_has_none(native: fr
     spoken = declaring(Text(text="Be terse."))
     found = to_functions(asked(said("user", Text(text="hi")), declaring(), spoken, tools=(FUNCTION,)), native).request
     assert [tool.name for tool in found.tools] == ["read"]
-    assert found.is_lowered
+    assert found.has_new_tools
     assert found.messages[1:] == (said("system", Text(text="Be terse.")),)
 
 

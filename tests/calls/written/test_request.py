@@ -61,7 +61,12 @@ def test_a_request_without_tools_stays_the_same_object() -> None:
 )
 def test_what_is_said_of_tools_that_are_not_there_goes_too(members: Any) -> None:
     request = to_text_request(ask(tools=(), **members)).request
-    assert (request.tool_choice, request.parallel_calls, request.source, request.is_lowered) == (None, None, {}, True)
+    assert (request.tool_choice, request.parallel_calls, request.source, request.has_new_tools) == (
+        None,
+        None,
+        {},
+        True,
+    )
     assert request.messages == ask().messages
 
 
@@ -85,7 +90,7 @@ def test_an_instruction_that_comes_later_does_not_move_the_rules() -> None:
 def test_nothing_of_the_tools_is_left_beside_the_words() -> None:
     request = to_text_request(ask(say("user", "hi"), *TURN, wire=b"x", source={"tools": [1]}, origin="chat")).request
     assert (request.tools, request.tool_choice, request.parallel_calls) == ((), None, None)
-    assert (request.is_lowered, request.wire, request.source, request.origin) == (True, b"", {}, "chat")
+    assert (request.has_new_tools, request.wire, request.source, request.origin) == (True, b"", {}, "chat")
     assert not [p for m in request.messages for p in m.parts if isinstance(p, ToolCall | ToolResult)]
 
 

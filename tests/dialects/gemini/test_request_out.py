@@ -311,7 +311,7 @@ def test_lowered_tools_of_its_own_are_written_anew_beside_those_of_the_provider(
     body = {"contents": [{"parts": [{"text": "x"}]}], "tools": tools, "toolConfig": config}
     request = decode_call(json.dumps(body).encode(), {}, model="m", is_stream=False)
     lowered = (Tool(name="a_b_c", schema=SCHEMA), request.tools[1])
-    written = json.loads(encode_request(replace(request, tools=lowered, is_lowered=True), GEMINI).body)
+    written = json.loads(encode_request(replace(request, tools=lowered, has_new_tools=True), GEMINI).body)
     assert written["tools"] == [
         {"functionDeclarations": [{"name": "a_b_c", "parametersJsonSchema": SCHEMA}]}, {"googleSearch": {}},
     ]  # fmt: skip

@@ -226,7 +226,7 @@ def test_a_schema_without_a_type_is_an_object() -> None:
 
 def test_what_only_tools_need_goes_with_them() -> None:
     body = {"model": "m", "input": "hi", "tools": [{"type": "web_search"}], "parallel_tool_calls": False}
-    request = replace(responses.decode_request(json.dumps(body).encode(), {}), tools=(), is_lowered=True)
+    request = replace(responses.decode_request(json.dumps(body).encode(), {}), tools=(), has_new_tools=True)
     assert "parallel_tool_calls" not in json.loads(encode_request(request, RESPONSES).body)
 
 

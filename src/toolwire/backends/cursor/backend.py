@@ -295,7 +295,7 @@ class _Delivery(Delivery[AgentRun]):
 
 def _has_tools(request: Request) -> bool:
     """Whether the client has any tools, including those it does not want called now, described in its prompt, or called before."""
-    return bool(request.tools) or request.is_lowered or has_calls(request.messages)
+    return bool(request.tools) or request.has_new_tools or has_calls(request.messages)
 
 
 def local_tools(config: BackendConfig) -> LocalTools | None:

@@ -35,7 +35,7 @@ class ChangedBody(NamedTuple):
 
 def check_tools(request: Request, profile: Profile) -> None:
     """Some providers limit the number of tools (H147); the error counts them by namespace."""
-    is_as_sent = bool(request.source) and not request.is_lowered
+    is_as_sent = bool(request.source) and not request.has_new_tools
     count = len(request.source.get("tools") or ()) if is_as_sent else len(request.tools)
     if 0 < profile.max_tools < count:
         raise BadRequest(

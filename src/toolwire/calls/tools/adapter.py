@@ -68,14 +68,14 @@ class ToolAdapter:
         self._size = 0
         self._known: OrderedDict[tuple[SchemaRules, bool | None, bytes], tuple[int, _Fit | None]] = OrderedDict()
 
-    def fit(
+    def adapt(
         self, request: Request, profile: Profile, known: CheckedTools | None = None, *, is_own: bool = False
     ) -> AdaptedRequest:
         """known: the tools of the client's request, as they were checked. is_own: the back end speaks the client's dialect."""
         if not request.tools:
             return AdaptedRequest(_without_list(request)) if is_own else with_history_tools(request, profile)
         fits = self._fits(request.tools, profile, known)
-        if fits and is_own and not request.is_lowered:
+        if fits and is_own and not request.has_new_tools:
             fits = _within_reach(request, fits)
         return _adapt(request, fits) if fits else AdaptedRequest(request)
 
@@ -133,14 +133,14 @@ def with_history_tools(request: Request, profile: Profile) -> AdaptedRequest:
         return AdaptedRequest(request)
     tools = tuple(Tool(name=name, schema={"type": "object"}) for name in names)
     why = "the back end wants to see the tools of past calls; they are named, and none may be called"
-    offered = replace(request, tools=tools, tool_choice=ToolChoice(mode="none"), is_lowered=True, wire=b"")
+    offered = replace(request, tools=tools, tool_choice=ToolChoice(mode="none"), has_new_tools=True, wire=b"")
     return AdaptedRequest(offered, (Loss("tools.history", "tools", why),))
 
 
 def _without_list(request: Request) -> Request:
     """Without an empty list of tools, which some providers refuse (H063)."""
-    is_empty = not request.is_lowered and request.source.get("tools") == []
-    return replace(request, tool_choice=None, is_lowered=True, wire=b"") if is_empty else request
+    is_empty = not request.has_new_tools and request.source.get("tools") == []
+    return replace(request, tool_choice=None, has_new_tools=True, wire=b"") if is_empty else request
 
 
 def _fit_of(tool: Tool, rules: SchemaRules) -> _Fit | None:
@@ -205,8 +205,8 @@ def _within_reach(request: Request, fits: _Fits) -> _Fits:
 def _offering(request: Request, tools: tuple[Tool, ...]) -> Request:
     """In the client's own dialect only the list is replaced; the tool choice stays as it is."""
     changed = [(old, new) for old, new in zip(request.tools, tools, strict=True) if new is not old]
-    if request.is_lowered or any(old.source is None or new.source is None for old, new in changed):
-        return replace(request, tools=tools, is_lowered=True, wire=b"")
+    if request.has_new_tools or any(old.source is None or new.source is None for old, new in changed):
+        return replace(request, tools=tools, has_new_tools=True, wire=b"")
     others = {id(old.source.value): new.source.value for old, new in changed if old.source and new.source}
     listed = {"tools": [_item(item, others) for item in request.source["tools"]]} if "tools" in request.source else {}
     return replace(request, tools=tools, source={**request.source, **listed}, wire=b"")

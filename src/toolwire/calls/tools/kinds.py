@@ -42,8 +42,8 @@ def to_functions(request: Request, native: frozenset[str] = frozenset(), *, long
     messages = tuple(
         _message(message, names, knows) for message in request.messages if message.parts or _speaks(message)
     )
-    lowered = replace(request, tools=tools, tool_choice=choice, messages=messages, is_lowered=True)
-    return FunctionRequest(lowered, names, tuple(losses))
+    translated = replace(request, tools=tools, tool_choice=choice, messages=messages, has_new_tools=True)
+    return FunctionRequest(translated, names, tuple(losses))
 
 
 class CallRestorer:

@@ -65,7 +65,7 @@ def to_text_request(request: Request, history: HistoryRenderer | None = None) ->
         tool_choice=None,
         parallel_calls=None,
         output=output,
-        is_lowered=True,
+        has_new_tools=True,
         source={},
         wire=b"",
     )

@@ -391,7 +391,7 @@ class ChatStreamDecoder(FrameDecoder):
         self, state: _Choice, choice: int, call: OpenCall, events: list[Event], *, is_certain: bool = False
     ) -> None:
         """Start the call, unless it may be a copy or more of its name may follow."""
-        if call.twin is not None and state.calls.settle(call) is None:
+        if call.twin is not None and state.calls.resolve(call) is None:
             return
         if call.is_started or not call.name:
             return
@@ -408,7 +408,7 @@ class ChatStreamDecoder(FrameDecoder):
         if self._started is None or not self._choices:
             return self.fail(cut("the back end's stream ended before any answer came."))
         for index, state in self._choices.items():
-            self._settle(state, index, events)
+            self._resolve_calls(state, index, events)
             self._prove(state)
         if (fault := self._fault_at_end(is_marked)) is not None:
             return self.fail(fault)
@@ -447,10 +447,10 @@ class ChatStreamDecoder(FrameDecoder):
                 self._choice(choice, state, events)
         events += [Noted(note=loss) for loss in others.losses]
 
-    def _settle(self, state: _Choice, choice: int, events: list[Event]) -> None:
+    def _resolve_calls(self, state: _Choice, choice: int, events: list[Event]) -> None:
         """Decide about the calls that waited for more of their names, or for proof that they are no copies."""
         for call in list(state.calls.doubtful):
-            state.calls.settle(call, is_last=True)
+            state.calls.resolve(call, is_last=True)
         for call in state.calls.all:
             if not call.is_started:
                 self._advance(state, choice, call, events, is_certain=True)

@@ -152,7 +152,7 @@ class OpenCalls:
         if found.twin is not None:
             self._by_id[found.id] = found
 
-    def settle(self, doubted: OpenCall, *, is_last: bool = False) -> OpenCall | None:
+    def resolve(self, doubted: OpenCall, *, is_last: bool = False) -> OpenCall | None:
         """Decide whether a doubtful call is a call of its own, and return it; None while undecided, and for a copy."""
         twin = doubted.twin
         is_copy = twin is not None and (

@@ -27,7 +27,7 @@ from ...wire.exact_json import encode
 from ..base import Encoded
 from ..shared.answer_out import Words, separator
 from ..shared.media.data import data_url, file_name
-from ..shared.media.policy import Courier, Takes, check_size
+from ..shared.media.policy import MediaAdapter, MediaSupport, check_size
 from ..shared.media.text import placeholder, text_of
 from ..shared.requests import (
     as_note,
@@ -46,7 +46,9 @@ from .reasoning_details import MEMBER, joined
 from .shapes import NAME
 
 PATH = "/chat/completions"
-_TAKES = Takes(audio_types=frozenset({"audio/wav", "audio/mp3"}), has_detail=True, named_files=frozenset({"data"}))
+_MEDIA = MediaSupport(
+    audio_types=frozenset({"audio/wav", "audio/mp3"}), has_detail=True, named_files=frozenset({"data"})
+)
 
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
@@ -54,12 +56,12 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     is_own = request.origin == NAME and bool(request.source)
     body = dict(request.source) if is_own else _members(request, profile, losses)
     body["model"] = request.model
-    courier = Courier(request, profile, NAME, _TAKES, losses)
+    media = MediaAdapter(request, profile, NAME, _MEDIA, losses)
     messages = request.messages
     if not is_own and not profile.has_system_messages:
         messages = with_one_head(with_listener(messages, losses))
-    body["messages"] = _Writer(profile, losses, courier).messages(messages)
-    if not is_own or request.is_lowered:
+    body["messages"] = _Writer(profile, losses, media).messages(messages)
+    if not is_own or request.has_new_tools:
         _offer(request, body, losses)
     if request.stream and profile.asks_for_usage:
         body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
@@ -70,10 +72,10 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
 class _Writer:
     """Messages one after the other; consecutive assistant messages of other dialects become one."""
 
-    def __init__(self, profile: Profile, losses: list[Loss], courier: Courier) -> None:
+    def __init__(self, profile: Profile, losses: list[Loss], media: MediaAdapter) -> None:
         self._profile = profile
         self._losses = losses
-        self._courier = courier
+        self._media = media
         self._out: list[JsonObject] = []
         self._open: _Growing | None = None  # an assistant message that may still grow
         self._waiting: list[
@@ -105,17 +107,17 @@ class _Writer:
             else:
                 others.append(part)
         if message.role == "tool":  # a message between two tool messages would part a turn from its results
-            self._waiting += self._courier.parts(others, where)
+            self._waiting += self._media.adapt_all(others, where)
         elif others or not message.parts:
             self._say(message, others, where)
 
     def _say(self, message: Message, parts: list[Part], where: str) -> None:
         role = self._role(message)
         if role == "user":  # with what was held back, because some templates refuse two user messages in a row
-            parts = [*self._waiting, *self._courier.parts(parts, where)]
+            parts = [*self._waiting, *self._media.adapt_all(parts, where)]
             self._waiting = []
         else:
-            parts = self._courier.parts(parts, where, "a system message holds text only")
+            parts = self._media.adapt_all(parts, where, "a system message holds text only")
             if self._out and not self._profile.has_system_messages:  # it waits for the next user message (H112)
                 self._waiting.append(
                     Text(text=as_note(text_of(tuple(parts), where, self._losses), where, self._losses))
@@ -167,7 +169,7 @@ class _Writer:
                 if own:  # what proves it to who made it
                     target.prove(own)
             case Media():
-                pieces = self._courier.deliver(part, where, "an assistant message holds text only")
+                pieces = self._media.adapt(part, where, "an assistant message holds text only")
                 if isinstance(pieces[0], Media):  # our own dialect's, and its provider's matter
                     pieces = [Text(text=placeholder(part, where, self._losses, "an assistant message holds text only"))]
                 target.add("content", text_of(tuple(pieces), where, self._losses))
@@ -185,14 +187,14 @@ class _Writer:
                 assert_never(part)
 
     def _result(self, result: ToolResult, where: str, own: JsonObject) -> None:
-        parts = self._courier.parts(result.parts, where)
-        if not self._courier.is_own:
+        parts = self._media.adapt_all(result.parts, where)
+        if not self._media.is_own:
             parts = self._without_media(parts, result.call_id, where)
         if result.is_error:
             parts = with_failure_first(parts)
-        has_parts = self._courier.is_own or self._profile.result_content == "parts"
+        has_parts = self._media.is_own or self._profile.result_content == "parts"
         content = self._content(parts, where) if has_parts else text_of(tuple(parts), where, self._losses)
-        named = {"name": result.name} if self._courier.is_own and result.name else {}
+        named = {"name": result.name} if self._media.is_own and result.name else {}
         self._out.append({"role": "tool", "tool_call_id": result.call_id, **named, "content": content, **own})
 
     def _without_media(self, parts: list[Part], call_id: str, where: str) -> list[Part]:
@@ -216,7 +218,7 @@ class _Writer:
 
     def _content(self, parts: list[Part], where: str) -> str | list[JsonObject]:
         if (
-            not self._courier.is_own and len(parts) > 1
+            not self._media.is_own and len(parts) > 1
         ):  # an empty text next to other parts has no meaning, and some back ends refuse it
             parts = [part for part in parts if not isinstance(part, Text) or part.text]
         if not parts:

@@ -26,7 +26,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode, object_of
 from ..base import Encoded
-from ..shared.media.policy import Courier, Takes, check_size
+from ..shared.media.policy import MediaAdapter, MediaSupport, check_size
 from ..shared.media.text import text_of
 from ..shared.media.types import is_text
 from ..shared.requests import (
@@ -41,7 +41,7 @@ from ..shared.requests import (
 from .shapes import GENERATE, NAME, SIGNATURE, STREAM, UNSIGNED, args_of, camel, name_out
 
 _AUDIO = frozenset({"audio/wav", "audio/mp3", "audio/mpeg", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"})
-_TAKES = Takes(
+_MEDIA = MediaSupport(
     has_text_files=True,
     image_schemes=frozenset({"https"}),
     file_schemes=frozenset({"https"}),
@@ -68,7 +68,7 @@ def path_of(request: Request) -> str:
 def encode_request(request: Request, profile: Profile) -> Encoded:
     losses: list[Loss] = []
     is_own = request.origin == NAME and bool(request.source)
-    writer = _Writer(request, profile, losses, Courier(request, profile, NAME, _TAKES, losses))
+    writer = _Writer(request, profile, losses, MediaAdapter(request, profile, NAME, _MEDIA, losses))
     if is_own:
         body = dict(request.source)
         contents = [message for message in request.messages if not message.is_head]
@@ -79,7 +79,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
         if system := writer.system(head, _form(request, profile)):
             body["systemInstruction"] = {"parts": system}
     body["contents"] = writer.contents(contents)
-    if not is_own or request.is_lowered:
+    if not is_own or request.has_new_tools:
         _offer(request, profile, body, losses)
     encoded = encode(body)
     return Encoded(path_of(request), encoded if is_own else check_size(encoded, profile), tuple(losses))
@@ -88,10 +88,10 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
 class _Writer:
     """Contents with alternating roles; the responses of a turn are in one content, before its other parts (H042)."""
 
-    def __init__(self, request: Request, profile: Profile, losses: list[Loss], courier: Courier) -> None:
+    def __init__(self, request: Request, profile: Profile, losses: list[Loss], media: MediaAdapter) -> None:
         self._profile = profile
         self._losses = losses
-        self._courier = courier
+        self._media = media
         self._names = _names_in(request.messages)
         self._signs = bool(profile.signing_models and re.search(profile.signing_models, request.model))
         self._out: list[JsonObject] = []
@@ -143,7 +143,7 @@ class _Writer:
             self._losses.append(Loss("signature", "messages", "a call of another model has none, and is marked so"))
 
     def _parts(self, parts: Iterable[Part], where: str, only_text: str = "") -> list[JsonObject]:
-        pieces = self._courier.parts(parts, where, only_text)
+        pieces = self._media.adapt_all(parts, where, only_text)
         return [written for piece in pieces for written in self._part(piece, where)]
 
     def _part(self, part: Part, where: str) -> list[JsonObject]:
@@ -180,7 +180,7 @@ class _Writer:
 
     def _response(self, result: ToolResult, where: str) -> list[JsonObject]:
         """Its content is text, so that numbers keep their digits; media follow the responses, where every model sees them."""
-        parts = self._courier.parts(result.parts, where)
+        parts = self._media.adapt_all(result.parts, where)
         media = [_medium(part) for part in parts if isinstance(part, Media)]
         said = text_of(tuple(part for part in parts if not isinstance(part, Media)), where, self._losses)
         name = self._names.get(result.call_id) or result.name or "unknown"

@@ -28,7 +28,7 @@ from ...types import (
 from ...wire.exact_json import encode, object_of
 from ..base import Encoded
 from ..shared.media.data import text_in
-from ..shared.media.policy import Courier, Takes, check_size
+from ..shared.media.policy import MediaAdapter, MediaSupport, check_size
 from ..shared.media.text import placeholder
 from ..shared.media.types import is_text, normalize_type
 from ..shared.requests import (
@@ -46,7 +46,7 @@ from ..shared.requests import (
 from .shapes import NAME, input_of
 
 PATH = "/v1/messages"
-_TAKES = Takes(
+_MEDIA = MediaSupport(
     has_text_files=True,
     image_schemes=frozenset({"https"}),
     file_schemes=frozenset({"https"}),
@@ -64,7 +64,7 @@ _THOUGHTS = ("thinking", "redacted_thinking")
 def encode_request(request: Request, profile: Profile) -> Encoded:
     losses: list[Loss] = []
     is_own = request.origin == NAME and bool(request.source)
-    writer = _Writer(profile, losses, Courier(request, profile, NAME, _TAKES, losses))
+    writer = _Writer(profile, losses, MediaAdapter(request, profile, NAME, _MEDIA, losses))
     if is_own:
         body = dict(request.source)
         if "thinking" in body and request.thinking is not None and request.thinking.mode == "off":
@@ -77,7 +77,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
         body["system"] = system
     body["model"] = request.model
     body["messages"] = writer.messages(rest if not is_own else [m for m in request.messages if not m.is_head])
-    if not is_own or request.is_lowered:
+    if not is_own or request.has_new_tools:
         _offer(request, body)
     if not is_own:
         _limit_hints(body, losses)
@@ -88,10 +88,10 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
 class _Writer:
     """Messages with alternating roles; results come first in the user message after their calls."""
 
-    def __init__(self, profile: Profile, losses: list[Loss], courier: Courier) -> None:
+    def __init__(self, profile: Profile, losses: list[Loss], media: MediaAdapter) -> None:
         self._profile = profile
         self._losses = losses
-        self._courier = courier
+        self._media = media
         self._out: list[JsonObject] = []
         self._made: list[JsonObject] = []
         self._grown: JsonObject | None = None  # the last message, if we made it and it may still grow
@@ -137,7 +137,7 @@ class _Writer:
         return [{"type": "text", "text": as_note(text, where, self._losses)}, *_other_than_text(blocks)]
 
     def _blocks(self, parts: Iterable[Part], where: str, only_text: str = "") -> list[JsonObject]:
-        pieces = self._courier.parts(parts, where, only_text)
+        pieces = self._media.adapt_all(parts, where, only_text)
         return [block for piece in pieces for block in self._block(piece, where)]
 
     def _block(self, part: Part, where: str) -> list[JsonObject]:
@@ -165,7 +165,7 @@ class _Writer:
 
     def _result(self, result: ToolResult, where: str) -> list[JsonObject]:
         content, moved = self._blocks(result.parts, where), []
-        if result.is_error and not self._courier.is_own and (moved := _other_than_text(content)):
+        if result.is_error and not self._media.is_own and (moved := _other_than_text(content)):
             content = [block for block in content if block["type"] == "text"]
             moved.insert(0, {"type": "text", "text": f"Attachment(s) of failed tool result {result.call_id}:"})
             self._losses.append(Loss("result.media", where, "moved after the results, a failed one contains text only"))

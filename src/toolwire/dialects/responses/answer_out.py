@@ -132,7 +132,7 @@ class ResponsesStreamEncoder:
 
     def passed(self, frame: Frame) -> None:
         if frame.event == "response.output_item.done":
-            self._settle("completed")
+            self._end_doubtful("completed")
             if self._group is not None and not self._group.open:
                 self._output[self._group.index] = group_item(self._group)
                 self._group = None
@@ -178,7 +178,7 @@ class ResponsesStreamEncoder:
         )
 
     def _open(self, event: PartStarted) -> bytes:
-        part, before = event.part, self._settle("completed")
+        part, before = event.part, self._end_doubtful("completed")
         match part:
             case Text() | Refusal():
                 return before + self._open_text(event.index, part)
@@ -362,7 +362,7 @@ class ResponsesStreamEncoder:
         event = "response.reasoning_summary_part.done"
         return done + self._thought_part(event, item, place, "summary_text", part.text)
 
-    def _settle(self, status: str) -> bytes:
+    def _end_doubtful(self, status: str) -> bytes:
         """Arguments that do not parse are invalid or cut; what follows shows which, and so the status of the item."""
         if not self._doubtful:
             return b""
@@ -415,7 +415,9 @@ class ResponsesStreamEncoder:
         return output + self._event(f"response.{final['status']}", response=final)
 
     def _close_all(self, reason: Reason) -> bytes:
-        output = self._settle("incomplete" if reason in ("length", "refused") else "completed") + self._close_group()
+        output = (
+            self._end_doubtful("incomplete" if reason in ("length", "refused") else "completed") + self._close_group()
+        )
         for item in self._unfinished:
             output += self._done(item, group_item(item))
         self._unfinished.clear()
@@ -429,7 +431,7 @@ class ResponsesStreamEncoder:
 
     def _fail(self, error: GatewayError) -> bytes:
         opening = b"" if self._response else self._start(Started(id="", model=""))
-        opening += self._settle("incomplete")
+        opening += self._end_doubtful("incomplete")
         items = [self._output[index] for index in sorted(self._output)]
         value = self._final = self._response | {"status": "failed", "error": failed(error), "output": items}
         return opening + self._event("response.failed", response=value)

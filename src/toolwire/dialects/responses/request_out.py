@@ -25,7 +25,7 @@ from ...types import (
 from ...wire.exact_json import encode, object_of
 from ..base import Encoded
 from ..shared.media.data import data_url, file_name
-from ..shared.media.policy import Courier, Takes, check_size
+from ..shared.media.policy import MediaAdapter, MediaSupport, check_size
 from ..shared.media.text import text_of
 from ..shared.media.types import OFFICE, PDF
 from ..shared.requests import (
@@ -45,7 +45,7 @@ from .shapes import NAME
 
 PATH = "/responses"
 _LEAST_TOKENS = 16  # the API refuses less
-_TAKES = Takes(
+_MEDIA = MediaSupport(
     file_types=OFFICE | {PDF},
     has_text_files=True,
     file_schemes=frozenset({"http", "https"}),
@@ -66,7 +66,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
 
 def body_of(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:
     """The body as an object, for callers that embed it in a message of their own."""
-    writer = _Writer(profile, losses, Courier(request, profile, NAME, _TAKES, losses))
+    writer = _Writer(profile, losses, MediaAdapter(request, profile, NAME, _MEDIA, losses))
     is_own = request.origin == NAME and bool(request.source)
     if is_own:
         body = dict(request.source)
@@ -96,10 +96,10 @@ def body_of(request: Request, profile: Profile, losses: list[Loss]) -> JsonObjec
 class _Writer:
     """Each message becomes one item or more, in order."""
 
-    def __init__(self, profile: Profile, losses: list[Loss], courier: Courier) -> None:
+    def __init__(self, profile: Profile, losses: list[Loss], media: MediaAdapter) -> None:
         self._profile = profile
         self._losses = losses
-        self._courier = courier
+        self._media = media
 
     def items(self, messages: list[Message]) -> list[JsonObject]:
         items: list[JsonObject] = []
@@ -127,7 +127,7 @@ class _Writer:
                 items += self._item(part, thoughts, where)
             else:
                 only_text = "an assistant message holds text only" if role == "assistant" else ""
-                for piece in self._courier.deliver(part, where, only_text):
+                for piece in self._media.adapt(part, where, only_text):
                     content += self._content(piece, role, where)
         return items + _gathered(role, content, message)
 
@@ -154,7 +154,7 @@ class _Writer:
         return [reasoning_item(parts[0].item_id, parts)] if parts else []
 
     def _result(self, result: ToolResult, where: str) -> JsonObject:
-        parts = self._courier.parts(result.parts, where)
+        parts = self._media.adapt_all(result.parts, where)
         kind = "custom_tool_call_output" if result.kind == "custom" else "function_call_output"
         value: JsonObject = {"type": kind, "call_id": result.call_id}
         if any(isinstance(part, Media) for part in parts):
@@ -250,7 +250,7 @@ def _medium(media: Media) -> JsonObject:
 
 def _own_tools(request: Request, body: JsonObject) -> list[JsonObject]:
     """As they came, unless they were translated to functions; then the tool choice is written again, too."""
-    if not request.is_lowered:
+    if not request.has_new_tools:
         return []
     body.pop("tools", None)
     body.pop("tool_choice", None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.shared.media.policy import Courier, Takes, check_size, place_of
+from toolwire.dialects.shared.media.policy import MediaAdapter, MediaSupport, check_size, place_of
 from toolwire.errors import BadRequest
 from toolwire.profiles import ANTHROPIC, ANTHROPIC_API, Profile
 from toolwire.types import Loss, Media, Message, Opaque, Part, Request, Source, Text, ToolResult
@@ -17,23 +17,23 @@ from toolwire.types import Loss, Media, Message, Opaque, Part, Request, Source, 
 PNG = b64encode(b"\x89PNG\r\n\x1a\n....").decode()
 PDF = b64encode(b"%PDF-1.7....").decode()
 TEXT = b64encode(b"a,b\n1,2\n").decode()
-EVERYTHING = Takes(
+EVERYTHING = MediaSupport(
     has_text_files=True,
     file_schemes=frozenset({"https"}),
     audio_types=frozenset({"audio/wav"}),
     has_detail=True,
     named_files=frozenset({"data"}),
 )
-BARE = Takes(image_schemes=frozenset({"https"}))
+BARE = MediaSupport(image_schemes=frozenset({"https"}))
 FILES = Profile(has_files=True)
 
 
 def sent(
-    part: Part, takes: Takes = EVERYTHING, profile: Profile = FILES, only_text: str = "", origin: str = "other"
+    part: Part, takes: MediaSupport = EVERYTHING, profile: Profile = FILES, only_text: str = "", origin: str = "other"
 ) -> tuple[list[Any], list[Loss]]:
     losses: list[Loss] = []
-    courier = Courier(Request(model="m", messages=(), origin=origin), profile, "here", takes, losses)
-    return courier.deliver(part, "messages[0]", only_text), losses
+    adapter = MediaAdapter(Request(model="m", messages=(), origin=origin), profile, "here", takes, losses)
+    return adapter.adapt(part, "messages[0]", only_text), losses
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_has_none_is_named_and_lost(media: Media, why: str) -> None:
 def test_files_by_their_address_are_pdfs_unless_any_are_taken() -> None:
     table = Media(kind="file", url="https://a/b.csv")
     assert sent(table)[1][0].why == "this dialect takes no text/csv by its address"
-    taking = Takes(file_schemes=frozenset({"https"}), has_any_url=True)
+    taking = MediaSupport(file_schemes=frozenset({"https"}), has_any_url=True)
     assert sent(table, taking)[1] == []
     assert sent(table, taking, Profile())[1][0].why == "this back end takes no files"
 
@@ -102,7 +102,7 @@ def test_what_was_said_about_a_medium_is_kept_or_lost_by_name() -> None:
         "transformations": None,
     }
     media = Media(kind="file", mime="application/pdf", data=PDF, name="a.pdf", detail="high", extra={"other": members})
-    pieces, losses = sent(media, Takes())
+    pieces, losses = sent(media, MediaSupport())
     assert pieces == [Text(text="[about a.pdf, application/pdf, 12 bytes] from the archive"), media]
     assert [loss.feature for loss in losses] == ["media.detail", "media.citations", "media.cache_control", "media.name"]
 
@@ -113,7 +113,9 @@ def test_a_cache_hint_of_another_dialect_is_carried_where_that_dialect_has_it() 
     assert [loss.feature for loss in sent(media)[1]] == ["media.cache_control"]
     losses: list[Loss] = []
     request = Request(model="m", messages=(), origin="chat")
-    assert Courier(request, ANTHROPIC, "messages", Takes(), losses).parts([media], "messages[0]") == [media]
+    assert MediaAdapter(request, ANTHROPIC, "messages", MediaSupport(), losses).adapt_all([media], "messages[0]") == [
+        media
+    ]
     assert losses == []
 
 
@@ -150,30 +152,30 @@ def image(size: int) -> Media:
     return Media(kind="image", mime="image/png", data="A" * (size // 3 * 4))
 
 
-def courier_to(profile: Profile) -> Courier:
-    return Courier(Request(model="m", messages=(), origin="other"), profile, "here", EVERYTHING, [])
+def adapter_to(profile: Profile) -> MediaAdapter:
+    return MediaAdapter(Request(model="m", messages=(), origin="other"), profile, "here", EVERYTHING, [])
 
 
 def test_one_medium_may_have_so_many_bytes() -> None:
-    courier = courier_to(SMALL)
-    courier.deliver(image(9), "messages[0]")
+    adapter = adapter_to(SMALL)
+    adapter.adapt(image(9), "messages[0]")
     with pytest.raises(BadRequest) as caught:
-        courier.deliver(image(12), "messages[0].content[1]")
+        adapter.adapt(image(12), "messages[0].content[1]")
     assert caught.value.sentence() == (
         "messages[0].content[1]: the image has 12 bytes, and one may have 9 at the back end (small). "
         "Send a smaller one."
     )
     assert (caught.value.status, caught.value.code) == (400, "media_too_large")
     with pytest.raises(BadRequest, match="the audio has 9 bytes"):
-        courier.deliver(Media(kind="audio", mime="audio/wav", data="A" * 12), "x")
+        adapter.adapt(Media(kind="audio", mime="audio/wav", data="A" * 12), "x")
 
 
 def test_a_request_may_have_so_many_images_and_bytes() -> None:
-    courier = courier_to(SMALL)
+    adapter = adapter_to(SMALL)
     for _ in range(2):
-        courier.deliver(Media(kind="image", url="https://a"), "x")
+        adapter.adapt(Media(kind="image", url="https://a"), "x")
     with pytest.raises(BadRequest, match="more than 2 images"):
-        courier.deliver(Media(kind="image", url="https://a"), "x")
+        adapter.adapt(Media(kind="image", url="https://a"), "x")
     assert check_size(b"x" * 10, SMALL) == b"x" * 10
     with pytest.raises(BadRequest) as caught:
         check_size(b"x" * 11, SMALL)
@@ -181,9 +183,9 @@ def test_a_request_may_have_so_many_images_and_bytes() -> None:
 
 
 def test_without_known_limits_everything_passes() -> None:
-    courier = courier_to(Profile())
+    adapter = adapter_to(Profile())
     for _ in range(2000):
-        courier.deliver(image(3000), "x")
+        adapter.adapt(image(3000), "x")
     assert check_size(b"x" * 10_000, Profile()) == b"x" * 10_000
 
 

@@ -17,7 +17,7 @@ from hashlib import sha256
 from msgspec import Struct
 
 from ....dialects.shared.media.data import BadMedia, data_url, normalize, text_in
-from ....dialects.shared.media.policy import Courier, Takes
+from ....dialects.shared.media.policy import MediaAdapter, MediaSupport
 from ....dialects.shared.media.text import describe, placeholder, render
 from ....dialects.shared.media.types import is_text
 from ....dialects.shared.requests import fit_id, lose_thinking
@@ -44,7 +44,7 @@ from .values import valid_utf8
 NAME = "cursor"
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PROFILE = Profile(name=NAME, image_types=IMAGE_TYPES)
-_TAKES = Takes(file_types=frozenset(), image_schemes=frozenset())
+_MEDIA = MediaSupport(file_types=frozenset(), image_schemes=frozenset())
 _MAX_ID_LENGTH = 64
 _MAX_STEM = 50  # characters of an id that gets a number
 _MAX_FILE_TEXT = 400_000  # characters
@@ -79,7 +79,7 @@ def history_of(
     request: Request, messages: list[tuple[int, Message]], names: WireNames, losses: list[Loss]
 ) -> CursorHistory:
     """Of the messages that are no instructions, with their indexes."""
-    builder = _HistoryBuilder(Courier(request, _PROFILE, NAME, _TAKES, losses), names, losses)
+    builder = _HistoryBuilder(MediaAdapter(request, _PROFILE, NAME, _MEDIA, losses), names, losses)
     for index, message in messages:
         builder.add(message, f"messages[{index}]")
     builder.close()
@@ -141,9 +141,9 @@ def image_bytes(image: Media) -> bytes:
 
 
 class _HistoryBuilder:
-    def __init__(self, courier: Courier, names: WireNames, losses: list[Loss]) -> None:
+    def __init__(self, media: MediaAdapter, names: WireNames, losses: list[Loss]) -> None:
         self.entries: list[HistoryEntry] = []
-        self._courier = courier
+        self._media = media
         self._names = names
         self._losses = losses
         self._content: list[JsonObject] = []  # of the open assistant message
@@ -190,7 +190,7 @@ class _HistoryBuilder:
             case Refusal():
                 self._content += _text_content(part.text)
             case _:
-                for piece in self._courier.deliver(part, where, "an assistant's message holds text only"):
+                for piece in self._media.adapt(part, where, "an assistant's message holds text only"):
                     self._content += _text_content(piece.text) if isinstance(piece, Text) else []
 
     def _add_call(self, call: ToolCall) -> None:
@@ -216,7 +216,7 @@ class _HistoryBuilder:
                 self._losses.append(Loss("part", where, "only an assistant calls and reasons"))
                 continue
             given = Text(text=part.text) if isinstance(part, Refusal) else part
-            pieces = self._courier.deliver(given, where)
+            pieces = self._media.adapt(given, where)
             delivered += [piece for piece in pieces if isinstance(piece, Text | Media)]
         self._add_user_message(delivered)
 

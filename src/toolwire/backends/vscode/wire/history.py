@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from ....dialects.shared.media.policy import Courier, Takes
+from ....dialects.shared.media.policy import MediaAdapter, MediaSupport
 from ....dialects.shared.media.text import placeholder
 from ....dialects.shared.requests import with_failure
 from ....profiles import VSCODE
@@ -23,7 +23,7 @@ from .images import is_plain, objection
 from .shapes import NAME, CallPart, ChatMessage, DataPart, ResultPart, TextPart
 from .shapes import Part as WirePart
 
-_TAKES = Takes(file_types=frozenset(), image_schemes=frozenset())
+_MEDIA = MediaSupport(file_types=frozenset(), image_schemes=frozenset())
 _BLIND = "this model sees no images"
 
 
@@ -32,7 +32,7 @@ class ChatHistory:
 
     def __init__(self, request: Request, losses: list[Loss], *, can_see: bool = True) -> None:
         # Without the origin, so that media of VS Code's own requests are checked, too.
-        self._courier = Courier(replace(request, origin=""), VSCODE, NAME, _TAKES, losses)
+        self._media = MediaAdapter(replace(request, origin=""), VSCODE, NAME, _MEDIA, losses)
         self._losses = losses
         self._can_see = can_see
         self._turns: list[tuple[Literal["user", "assistant"], list[WirePart]]] = []
@@ -84,7 +84,7 @@ class ChatHistory:
             case Opaque(dialect="vscode"):
                 return _data_parts(part.value)
             case _:
-                pieces = self._courier.deliver(part, where, "an assistant message has only text")
+                pieces = self._media.adapt(part, where, "an assistant message has only text")
                 texts = [piece.text for piece in pieces if isinstance(piece, Text)]
         return [TextPart(text=text) for text in texts if text.strip()]
 
@@ -112,7 +112,7 @@ class ChatHistory:
     def _shown(self, parts: Iterable[Part], where: str) -> list[TextPart | DataPart]:
         shown: list[TextPart | DataPart] = []
         for part in parts:
-            for piece in self._courier.deliver(part, where):
+            for piece in self._media.adapt(part, where):
                 if isinstance(piece, Text):
                     shown.append(TextPart(text=piece.text))
                 elif isinstance(piece, Media):

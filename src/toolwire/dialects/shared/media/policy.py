@@ -1,10 +1,10 @@
-"""What becomes of each medium on its way to a back end of another dialect.
+"""Media for a back end of another dialect.
 
-There are four ends, tried in this order: it goes as it is, in the form that the dialect has for it; a text file is written
-into the conversation; a placeholder names it, with the reason as a loss; or the request is refused, because the data is broken
-or larger than the back end takes. Nothing is fetched from an address, and nothing disappears.
+An image or file is sent in the form that the dialect has for it. If there is none, a text file is written into the conversation, and any
+other medium is replaced by a placeholder that names it, with the reason as a loss. The request is refused if the data is invalid or
+larger than the back end accepts. Nothing is fetched from a URL.
 
-Between two ends of one dialect everything goes as it came: what its own provider makes of it is not ours to judge.
+Between a client and a back end of the same dialect, media are neither changed nor checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INLINE = 400_000  # characters of a text file that are written into the convers
 
 
 def check_size(body: bytes, profile: Profile) -> bytes:
-    """The body itself, if the back end takes one of its size."""
+    """The body, if it is not larger than the back end accepts."""
     limit = profile.max_request_bytes
     if 0 < limit < len(body):
         raise BadRequest(
@@ -71,14 +71,14 @@ def _place(request: Request, message: Message, index: int, inner: int) -> str:
 
 
 def _index(items: Json, wanted: object) -> int:
-    """The place of this very object."""
+    """The index of this object, by identity."""
     return next((number for number, item in enumerate(items) if item is wanted), -1)
 
 
-class Takes(Struct, frozen=True, kw_only=True):
-    """What a dialect has a place for; which of it one back end knows is in its profile.
+class MediaSupport(Struct, frozen=True, kw_only=True):
+    """The media that a dialect can express. The profile of a back end says which of them it accepts.
 
-    has_any_url: files of any type may be behind an address, not PDFs alone.
+    has_any_url: files of any type may be given by URL, not only PDFs.
     """
 
     file_types: frozenset[str] = frozenset({PDF})
@@ -91,32 +91,34 @@ class Takes(Struct, frozen=True, kw_only=True):
     named_files: frozenset[str] = frozenset()  # where a file may have a name: "data", "url"
 
 
-class Courier:
-    """Takes the media of one request to one back end."""
+class MediaAdapter:
+    """Adapts the media of one request to one back end."""
 
-    def __init__(self, request: Request, profile: Profile, dialect: str, takes: Takes, losses: list[Loss]) -> None:
+    def __init__(
+        self, request: Request, profile: Profile, dialect: str, support: MediaSupport, losses: list[Loss]
+    ) -> None:
         self.is_own = request.origin == dialect
         self._request = request
         self._profile = profile
         self._dialect = dialect
-        self._takes = takes
+        self._support = support
         self._losses = losses
         self._images = 0
 
-    def parts(self, parts: Iterable[Part], where: str, only_text: str = "") -> list[Part]:
-        """The same parts with every medium and every foreign part as something that this dialect can write."""
+    def adapt_all(self, parts: Iterable[Part], where: str, only_text: str = "") -> list[Part]:
+        """The same parts, with every medium and every foreign part in a form that this dialect can express."""
         given: list[Part] = []
         for part in parts:
-            given += self.deliver(part, where, only_text)
+            given += self.adapt(part, where, only_text)
         return given
 
-    def deliver(self, part: Part, where: str, only_text: str = "") -> list[Part]:
-        """only_text: why there is room for nothing else, "" where there is."""
+    def adapt(self, part: Part, where: str, only_text: str = "") -> list[Part]:
+        """only_text: why only text is allowed here, "" if other parts are."""
         if isinstance(part, Media):
             return [part] if self.is_own else list(self._medium(part, where, only_text))
         if isinstance(part, Opaque) and part.dialect != self._dialect:
             pieces = render(part, where, self._losses)
-            return self.parts(pieces, where, only_text)
+            return self.adapt_all(pieces, where, only_text)
         return [part]
 
     def _medium(self, given: Media, where: str, only_text: str) -> list[Text | Media]:
@@ -151,39 +153,39 @@ class Courier:
             raise BadRequest(message, code="media_too_large", where=place, hint=hint)
 
     def _objection(self, media: Media) -> str:
-        """Why it cannot go as it is; "" if it can."""
+        """Why it cannot be sent as it is; "" if it can."""
         if media.file_id is not None:
             return "a file id is known only to the provider that gave it"
         if media.url is not None:
             return self._against_url(media, media.url.partition(":")[0].lower())
-        takes, mime = self._takes, media.mime
+        support, mime = self._support, media.mime
         if media.kind == "image":
             return "" if mime in self._profile.image_types else f"{mime} is no type of image that this back end takes"
         if media.kind == "audio":
-            return "" if mime in takes.audio_types else f"this dialect has no place for {mime}"
+            return "" if mime in support.audio_types else f"this dialect has no place for {mime}"
         if not self._profile.has_files:
             return "this back end takes no files"
-        if is_text(mime) and takes.has_text_files:
+        if is_text(mime) and support.has_text_files:
             return "" if media.data else "it is empty"
-        return "" if mime in takes.file_types else f"this dialect has no place for {mime}"
+        return "" if mime in support.file_types else f"this dialect has no place for {mime}"
 
     def _against_url(self, media: Media, scheme: str) -> str:
-        takes = self._takes
-        schemes = takes.image_schemes if media.kind == "image" else takes.file_schemes
+        support = self._support
+        schemes = support.image_schemes if media.kind == "image" else support.file_schemes
         if media.kind == "audio" or not schemes:
             return "this dialect takes it as data only, and nothing is fetched here"
         if scheme not in schemes:
             return f"only {' and '.join(sorted(schemes))} addresses are taken"
         if media.kind == "file" and not self._profile.has_files:
             return "this back end takes no files"
-        if media.kind == "file" and media.mime not in ("", PDF) and not takes.has_any_url:
+        if media.kind == "file" and media.mime not in ("", PDF) and not support.has_any_url:
             return f"this dialect takes no {media.mime} by its address"
         return ""
 
     def _members(self, media: Media, where: str) -> list[Text | Media]:
         """Members of the medium that this dialect does not have; text for the model becomes a text part."""
         pieces: list[Text | Media] = []
-        if media.detail not in (None, "auto") and not self._takes.has_detail:
+        if media.detail not in (None, "auto") and not self._support.has_detail:
             self._losses.append(Loss("media.detail", where, "this dialect has no such member"))
         foreign = [(dialect, members) for dialect, members in media.extra.items() if dialect != self._dialect]
         for name, value in {
@@ -200,7 +202,7 @@ class Courier:
 
     def _is_named(self, media: Media) -> bool:
         place = "url" if media.url is not None else "data"
-        return media.kind == "file" and place in self._takes.named_files
+        return media.kind == "file" and place in self._support.named_files
 
     def _inlined(self, media: Media, where: str) -> str:
         """The text of a file between two lines that name it."""

@@ -82,7 +82,10 @@ def test_H130_an_apostrophe_inside_single_quotes() -> None:
         ),
         ('{"name": "get_weather"}', "{}"),
         ('{"name": "get_weather", "arguments": null}', "{}"),
-        ('{"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Rome"}}}', '{"city":"Rome"}'),
+        (
+            '{"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Rome"}}}',
+            '{"city": "Rome"}',
+        ),
         ('{"function": "get_weather", "parameters": {"city": "Rome"}}', '{"city": "Rome"}'),
     ],
 )
@@ -132,3 +135,16 @@ def test_broken_before_it_was_sure_is_text_unless_calls_were_asked_for() -> None
     assert same_however_cut(GRAMMARS, text) == [PlainText(text)]
     [found] = broken(same_however_cut(GRAMMARS, text, Tools(is_instructed=True)))
     assert (found.text, found.name, found.raw) == (text, "get_weather", "{'city': ,}")
+
+
+@pytest.mark.parametrize(
+    ("inner", "raw", "repair"),
+    [
+        ('{"name": "get_weather", "arguments": {"city": "a\nb"}}', '{"city": "a\\nb"}', "syntax.control"),
+        ('{"name": "get_weather", "city": "Rome"}', '{"city":"Rome"}', "flat"),
+        ('{"name": "get_weather" "arguments": {"city": "Rome"}}', '{"city": "Rome"}', "loose"),
+    ],
+)
+def test_envelopes_get_the_repairs_of_other_json_calls(inner: str, raw: str, repair: str) -> None:
+    pieces = same_however_cut(GRAMMARS, f"[TOOL_CALLS][{inner}]")
+    assert pieces[-1] == CallClosed(name="get_weather", raw=raw, repairs=(repair,))

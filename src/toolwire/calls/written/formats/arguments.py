@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -13,6 +12,7 @@ from ...arguments.object_text import decode_loosely
 from ...schemas.keywords import schemas_at, types_of
 from ...schemas.reader import Uncheckable, UnreadableSchema, read
 from .base import ToolLookup
+from .json_call import Envelope
 from .lexer import Marks, NoCall, Steps, Tape, UnreadableCall
 
 Ends: TypeAlias = Callable[[Tape], Steps[str]]  # reads what ends a call: "" where nothing does
@@ -21,12 +21,10 @@ CUT = "the text ends inside the arguments"
 NOT_JSON = "the arguments are no JSON object"
 NO_ARGUMENTS = "it has members that no call has, and no arguments"
 _NULL = Marks("null", "None")
-_OPEN, _COLON, _NEXT = Marks("{"), Marks(":"), Marks(",", "}")
 _ARGUMENTS = frozenset({"arguments", "parameters"})
 _MEMBERS = frozenset({*_ARGUMENTS, "name", "function", "type", "id", "call_id", "tool_call_id", "index"})
 _STRICT = ('{"', "{}")  # how JSON begins, and what only resembles it mostly does not
 _JSON_WORDS = {"true": True, "false": False, "null": None}
-_SCALAR = re.compile(r"[\w.+-]*")
 _MOST_DIGITS = 400
 _MOST_AHEAD = 1024
 
@@ -91,7 +89,7 @@ def read_envelope(tape: Tape) -> Steps[None]:
     """{"name": ..., "arguments": {...}}, in any order; other members are ignored."""
     lead = yield from tape.ahead(2)
     if lead == '{"':
-        yield from _Envelope(tape).read()
+        yield from _strict_envelope(tape)
     elif lead == "{'":
         yield from _loose_envelope(tape)
     else:
@@ -105,73 +103,17 @@ def named(given: Json, known: ToolLookup) -> str:
     return given
 
 
-class _Envelope:
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
-        self._name = ""
-        self._raw: str | None = None
-        self._keys: set[str] = set()
-
-    def read(self) -> Steps[None]:
-        tape = self._tape
-        yield from tape.past(_OPEN)
-        mark = ","
-        while mark == ",":
-            yield from self._member()
-            mark = yield from tape.past(_NEXT)
-        if not self._name:
-            raise NoCall
-        if self._raw is None and not mark:
-            raise UnreadableCall(CUT, self._name)
-        if self._raw is None and self._keys - _MEMBERS:
-            raise UnreadableCall(NO_ARGUMENTS, self._name)
-        repairs = [] if mark else ["unterminated"]
-        raw = "{}" if self._raw is None else self._raw
-        if object_of(raw) is None and not tape.name:
-            raw, repair = repair_object(raw)
-            repairs.append(repair)
-        if object_of(raw) is None:
-            raise UnreadableCall(NOT_JSON, self._name, self._raw or "")
-        if tape.name:
-            tape.closed(*repairs)
-        else:
-            tape.whole(self._name, raw, *repairs)
-
-    def _member(self) -> Steps[None]:
-        tape = self._tape
-        key = _decoded((yield from _value(tape)))
-        if not isinstance(key, str) or not (yield from tape.past(_COLON)):
-            raise self._fault()
-        self._keys.add(key)
-        may_stream = key in _ARGUMENTS and self._name and self._raw is None
-        if may_stream and (yield from tape.ahead(2)) in _STRICT:
-            yield from self._stream()
-            return
-        text = yield from _value(tape)
-        if key in _ARGUMENTS and self._raw is None:
-            self._raw = _raw_of(text)
-        elif key in ("name", "function") and not self._name:
-            self._meet(_decoded(text))
-
-    def _stream(self) -> Steps[None]:
-        tape = self._tape
-        yield from tape.blanks()
-        tape.opened(self._name)
-        self._raw, is_whole = yield from tape.balanced(grows=True)
-        if not is_whole:
-            raise UnreadableCall(CUT)
-
-    def _meet(self, given: Json) -> None:
-        """A name, or an object that holds name and arguments."""
-        if isinstance(given, dict):
-            for key in _ARGUMENTS & given.keys():
-                inner = given[key]
-                self._raw = inner if isinstance(inner, str) else encode(inner or {}).decode()
-            given = given.get("name")
-        self._name = named(given, self._tape.known)
-
-    def _fault(self) -> Exception:
-        return UnreadableCall(NOT_JSON, self._name) if self._name else NoCall()
+def _strict_envelope(tape: Tape) -> Steps[None]:
+    yield from tape.blanks()
+    envelope = Envelope(tape, needs_tool=True)
+    is_whole = yield from envelope.read()
+    if not envelope.is_named:
+        raise NoCall
+    if not is_whole:
+        raise UnreadableCall(CUT if envelope.status == "more" else NOT_JSON, envelope.name)
+    if envelope.arguments() is None:
+        raise UnreadableCall(NOT_JSON, envelope.name, envelope.raw)
+    envelope.finish([] if envelope.status == "done" else ["unterminated"])
 
 
 def _loose_envelope(tape: Tape) -> Steps[None]:
@@ -201,28 +143,6 @@ def _loosely(text: str) -> tuple[Json, bool]:
     except NotLoose:
         return None, False
     return (None if loose.unclosed or loose.position < len(text) else found), False
-
-
-def _value(tape: Tape) -> Steps[str]:
-    """The text of any JSON value; "" where there is none."""
-    first = yield from tape.ahead(1)
-    yield from tape.blanks()
-    if first and first in '"{[':
-        text, is_whole = yield from tape.balanced()
-        return text if is_whole else ""
-    return (yield from tape.word()) if first and _SCALAR.fullmatch(first) else ""
-
-
-def _decoded(text: str) -> Json:
-    try:
-        return decode(text)
-    except BadJson:
-        return None
-
-
-def _raw_of(text: str) -> str:
-    value = _decoded(text) if text.startswith(('"', "null")) else text
-    return "{}" if value is None and text == "null" else str(value or "")
 
 
 # Values between tags.

@@ -44,16 +44,18 @@ _OF_CALLS = re.compile(r"function|function_call|tool_call|tool_use|(?:call|toolu
 
 class Envelope:
     """From the opening brace to the closing one. is_bare: no tag surrounds it, so a member that no call has ends it. is_strict: so does
-    anything between its own members that JSON does not have there.
+    anything between its own members that JSON does not have there. needs_tool: so does the name of an unknown tool, which otherwise is
+    accepted from a model that is instructed to write calls.
 
     status: more; done; tag: a < where JSON has none; bad: brackets that do not match; stranger: not a call of a known tool; several: it
     only wraps a list of calls, which begins here.
     """
 
-    def __init__(self, tape: Tape, *, is_bare: bool = False, is_strict: bool = False) -> None:
+    def __init__(self, tape: Tape, *, is_bare: bool = False, is_strict: bool = False, needs_tool: bool = False) -> None:
         self._tape = tape
         self._is_bare = is_bare
         self._is_strict = is_strict
+        self._may_invent = tape.is_instructed and not needs_tool
         self.status: Status = "more"
         self.name = ""
         self.is_named = False  # by a name that may be called
@@ -110,7 +112,7 @@ class Envelope:
         """Reports the call, or that it cannot be read. why: the reason why it did not end."""
         tape = self._tape
         found = self.arguments()
-        raw, more = found or (_text("".join(self._raw)) if self._has_raw else "".join(self._raw), ())
+        raw, more = found or (self.raw, ())
         if tape.name and (missing := raw[len(tape.raw) :]):
             tape.grew(missing)
         if found is None or why:
@@ -119,6 +121,11 @@ class Envelope:
             )
         else:
             tape.whole(self.name, raw, *dict.fromkeys((*self.repairs, *more, *repairs)))
+
+    @property
+    def raw(self) -> str:
+        """The arguments as they were written."""
+        return _text("".join(self._raw)) if self._has_raw else "".join(self._raw)
 
     def arguments(self) -> tuple[str, tuple[str, ...]] | None:
         """The arguments as JSON, and the labels of their repairs; None if there are none that can be read."""
@@ -374,7 +381,7 @@ class Envelope:
     def _check(self) -> None:
         """Whether the name, once complete, is that of a known tool."""
         if self.name and not self.is_named:
-            self.is_named = self._tape.is_instructed or self._tape.known.tool(self.name) is not None
+            self.is_named = self._may_invent or self._tape.known.tool(self.name) is not None
             self.status = self.status if self.is_named else "stranger"
 
     # Where letters go.

@@ -131,7 +131,10 @@ def test_a_text_that_ends_behind_a_value(cut: str) -> None:
     ("text", "why"),
     [
         ("<function=get_weather>\n<parameter=city>\nRo", "the text ends inside the arguments"),
-        ("<function=get_weather><parameter=city>a</parameter><parameter=da", "the name of a parameter does not end"),
+        (
+            "<function=get_weather><parameter=city>a</parameter><parameter=da",
+            "the name of a parameter is missing, or does not end",
+        ),
         (
             "<function=get_weather><parameter=city>a</parameter><parameter=city>b</parameter></function>",
             "an argument is there twice",

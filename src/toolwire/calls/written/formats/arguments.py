@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
 
 from ....types import Json, JsonObject
 from ....wire.exact_json import BadJson, decode, encode, object_of
@@ -13,9 +15,7 @@ from ...schemas.keywords import schemas_at, types_of
 from ...schemas.reader import Uncheckable, UnreadableSchema, read
 from .base import ToolLookup
 from .json_call import Envelope
-from .lexer import Marks, NoCall, Steps, Tape, UnreadableCall
-
-Ends: TypeAlias = Callable[[Tape], Steps[str]]  # reads what ends a call: "" where nothing does
+from .lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
 
 CUT = "the text ends inside the arguments"
 NOT_JSON = "the arguments are no JSON object"
@@ -27,13 +27,17 @@ _STRICT = ('{"', "{}")  # how JSON begins, and what only resembles it mostly doe
 _JSON_WORDS = {"true": True, "false": False, "null": None}
 _MOST_DIGITS = 400
 _MOST_AHEAD = 1024
+_TAG_END = Marks(">")
+_LONGEST_TAG = LONGEST_NAME + 32
+_ATTRIBUTE = re.compile(r"(\w+)\s*=\s*[\"']?([^\"'>]*)")
 
 
 # One JSON object, streamed.
 
 
-def read_json(tape: Tape, name: str, ends: Ends, *, must_end: bool = True) -> Steps[None]:
-    """The arguments of a tool that is known. Where they are not JSON to the letter they wait until they can be read as a whole."""
+def read_json(tape: Tape, name: str, *ends: Marks, must_end: bool = True) -> Steps[None]:
+    """The arguments of a known tool, and what ends the call: these marks, of which only the last one is required. If they are not exactly
+    JSON, they wait until they can be read as a whole."""
     lead = yield from tape.ahead(2)
     if lead not in _STRICT:
         yield from _read_loosely(tape, name, ends, lead[:1])
@@ -41,22 +45,29 @@ def read_json(tape: Tape, name: str, ends: Ends, *, must_end: bool = True) -> St
     yield from tape.blanks()
     tape.opened(name)
     raw, is_whole = yield from tape.balanced(grows=True)
-    is_ended = yield from ends(tape)
+    is_ended = yield from read_ends(tape, ends)
     if not is_whole or object_of(raw) is None:
         raise UnreadableCall(NOT_JSON if is_whole or is_ended else CUT)
     tape.closed(*([] if is_ended or not must_end else ["unterminated"]))
 
 
-def _read_loosely(tape: Tape, name: str, ends: Ends, first: str) -> Steps[None]:
+def read_ends(tape: Tape, ends: Iterable[Marks]) -> Steps[str]:
+    found = ""
+    for marks in ends:
+        found = yield from tape.past(marks, strays=True)
+    return found
+
+
+def _read_loosely(tape: Tape, name: str, ends: Iterable[Marks], first: str) -> Steps[None]:
     if not first or first not in '{["':
         yield from tape.past(_NULL)
-        if not (yield from ends(tape)):
+        if not (yield from read_ends(tape, ends)):
             raise NoCall
         tape.whole(name, "{}", "empty")
         return
     yield from tape.blanks()
     text, is_whole = yield from tape.balanced()
-    yield from ends(tape)
+    yield from read_ends(tape, ends)
     raw, repair = repair_object(text) if is_whole else ("", "")
     if not raw:
         raise UnreadableCall(NOT_JSON if is_whole else CUT, name, text)
@@ -105,11 +116,11 @@ def named(given: Json, known: ToolLookup) -> str:
 
 def _strict_envelope(tape: Tape) -> Steps[None]:
     yield from tape.blanks()
-    envelope = Envelope(tape, needs_tool=True)
+    envelope = Envelope(tape, is_strict=True, needs_tool=True)
     is_whole = yield from envelope.read()
     if not envelope.is_named:
         raise NoCall
-    if not is_whole:
+    if not is_whole:  # what follows a complete value without its closing brace is text
         raise UnreadableCall(CUT if envelope.status == "more" else NOT_JSON, envelope.name)
     if envelope.arguments() is None:
         raise UnreadableCall(NOT_JSON, envelope.name, envelope.raw)
@@ -188,7 +199,7 @@ class ValueEnd:
         self,
         closer: tuple[str, ...],
         following: tuple[str, ...],
-        alone: Callable[[str, str], bool],
+        alone: Callable[[str, str], bool] = lambda mark, before: False,
         others: tuple[str, ...] = (),
     ) -> None:
         self._closer = closer
@@ -215,6 +226,46 @@ class ValueEnd:
             elif not mark:
                 raise UnreadableCall(CUT)
             parts.append(mark)
+
+
+class ElementForm(Struct, frozen=True, kw_only=True):
+    """Calls as elements that contain an element for each argument. argument, ends: the tags that begin an argument, and end the call.
+
+    attributes: reads the text of a tag, up to its >; name and string (whether a value is text) count.
+    """
+
+    argument: tuple[str, ...]
+    ends: tuple[str, ...]
+    value: ValueEnd
+    attributes: Callable[[str], dict[str, str]]
+    value_text: Callable[[str], str] = str
+
+    def read(self, tape: Tape) -> Steps[None]:
+        """From after the opener of a call, with JSON or elements inside."""
+        name = named((yield from self._tag(tape)).get("name"), tape.known)
+        if (yield from tape.ahead(1)) == "{":
+            yield from read_json(tape, name, Marks(*self.ends))
+            return
+        mark = yield from tape.past(Marks(*self.argument, *self.ends))
+        if not mark:
+            raise NoCall
+        arguments = TaggedArguments(tape, name)
+        while mark in self.argument:
+            found = yield from self._tag(tape)
+            if not found.get("name"):
+                raise UnreadableCall("the name of a parameter is missing, or does not end")
+            text, mark = yield from self.value.read(tape)
+            is_text = {"true": True, "false": False}.get(found.get("string", ""))
+            arguments.add(found["name"], self.value_text(text), is_text=is_text)
+        arguments.close(*([] if mark else ["unclosed"]))
+
+    def _tag(self, tape: Tape) -> Steps[dict[str, str]]:
+        text, mark = yield from tape.upto(_TAG_END, _LONGEST_TAG)
+        return self.attributes(text) if mark else {}
+
+
+def attributes(text: str) -> dict[str, str]:
+    return {key: value.strip() for key, value in _ATTRIBUTE.findall(text)}
 
 
 def types_at(schema: JsonObject, key: str) -> set[str]:

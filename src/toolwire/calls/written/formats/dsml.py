@@ -7,12 +7,11 @@ tool_calls or calls.
 
 from __future__ import annotations
 
-import re
 from itertools import product
 
-from .arguments import TaggedArguments, ValueEnd, named, read_json
+from .arguments import ElementForm, ValueEnd, attributes, named, read_json
 from .grammar import Grammar
-from .lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
+from .lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape
 
 _BARS = ("｜", "｜｜", "|", "||")
 
@@ -27,12 +26,13 @@ _HEADS = Marks("function_calls>", "tool_calls>", "calls>", "invoke")
 _INVOKES, _PARAMETERS = _tags("<", "invoke"), _tags("<", "parameter")
 _INVOKE_ENDS, _PARAMETER_ENDS = _tags("</", "invoke>"), _tags("</", "parameter>")
 _SECTION_ENDS = _tags("</", "function_calls>", "tool_calls>", "calls>")
-_INVOKE, _FIRST = Marks(*_INVOKES), Marks(*_PARAMETERS, *_INVOKE_ENDS)
-_BEHIND, _ENDS = Marks(*_INVOKES, *_SECTION_ENDS), Marks(*_INVOKE_ENDS)
-_TAG_END = Marks(">")
-_LONGEST_TAG = 2 * LONGEST_NAME
-_ATTRIBUTE = re.compile(r"(\w+)\s*=\s*\"([^\"]*)\"")
-_VALUE = ValueEnd(_PARAMETER_ENDS, (*_PARAMETERS, *_INVOKE_ENDS), lambda mark, before: False)
+_INVOKE, _BEHIND = Marks(*_INVOKES), Marks(*_INVOKES, *_SECTION_ENDS)
+_FORM = ElementForm(
+    argument=_PARAMETERS,
+    ends=_INVOKE_ENDS,
+    value=ValueEnd(_PARAMETER_ENDS, (*_PARAMETERS, *_INVOKE_ENDS)),
+    attributes=attributes,
+)
 
 
 def _dsml(tape: Tape) -> Steps[None]:
@@ -41,37 +41,10 @@ def _dsml(tape: Tape) -> Steps[None]:
         raise NoCall
     mark = _INVOKES[0]
     while mark in _INVOKES:
-        yield from _invoke(tape)
+        yield from _FORM.read(tape)
         mark = yield from tape.past(_BEHIND)
     if mark:
         tape.checkpoint()
-
-
-def _invoke(tape: Tape) -> Steps[None]:
-    name = named((yield from _attributes(tape)).get("name"), tape.known)
-    if (yield from tape.ahead(1)) == "{":
-        yield from read_json(tape, name, _invoke_ended)
-        return
-    mark = yield from tape.past(_FIRST)
-    if not mark:
-        raise NoCall
-    arguments = TaggedArguments(tape, name)
-    while mark in _PARAMETERS:
-        said = yield from _attributes(tape)
-        if "name" not in said:
-            raise UnreadableCall("a parameter has no name")
-        text, mark = yield from _VALUE.read(tape)
-        arguments.add(said["name"], text, is_text={"true": True, "false": False}.get(said.get("string", "")))
-    arguments.close(*([] if mark else ["unclosed"]))
-
-
-def _attributes(tape: Tape) -> Steps[dict[str, str]]:
-    text, _ = yield from tape.upto(_TAG_END, _LONGEST_TAG)
-    return dict(_ATTRIBUTE.findall(text))
-
-
-def _invoke_ended(tape: Tape) -> Steps[str]:
-    return (yield from tape.past(_ENDS, strays=True))
 
 
 # V3, R1, V3.1.
@@ -110,12 +83,7 @@ def _call(tape: Tape) -> Steps[None]:
         given = yield from tape.word()
     name = named(given.strip(), tape.known)
     yield from tape.past(_FENCE)
-    yield from read_json(tape, name, _call_ended)
-
-
-def _call_ended(tape: Tape) -> Steps[str]:
-    yield from tape.past(_FENCE_END, strays=True)
-    return (yield from tape.past(_CALL_END, strays=True))
+    yield from read_json(tape, name, _FENCE_END, _CALL_END)
 
 
 GRAMMARS = (

@@ -9,7 +9,7 @@ from .lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
 
 _KEY, _END = "<arg_key>", "</tool_call>"
 _NEXT, _KEY_END, _VALUE_START = Marks(_KEY, _END), Marks("</arg_key>"), Marks("<arg_value>")
-_VALUE = ValueEnd(("</arg_value>",), (_KEY, _END), lambda mark, before: False)
+_VALUE = ValueEnd(("</arg_value>",), (_KEY, _END))
 
 
 def _in_tag(tape: Tape) -> Steps[None]:

@@ -36,7 +36,7 @@ def _script(tape: Tape) -> Steps[None]:
     channels = _NAMED_CHANNEL.findall(header)
     recipient = _RECIPIENT.search(header)
     if recipient is not None and recipient.group(1) not in _SPOKEN_TO:
-        yield from read_json(tape, _named(recipient.group(1), tape.known), _ended, must_end=False)
+        yield from read_json(tape, _named(recipient.group(1), tape.known), _ENDS, must_end=False)
     elif channels or header == _START:
         is_thought = channels[-1:] == ["analysis"]
         yield from tape.flow(_STOPS, Thought if is_thought else PlainText)
@@ -52,10 +52,6 @@ def _named(recipient: str, known: ToolLookup) -> str:
         if known.tool(name) is not None:
             return name
     raise NoCall
-
-
-def _ended(tape: Tape) -> Steps[str]:
-    return (yield from tape.past(_ENDS, strays=True))
 
 
 GRAMMARS = (

@@ -87,7 +87,7 @@ class Envelope:
             if is_limited and tape.size - start >= limit:
                 raise NoCall
             tape.take_by(self.feed, limit - (tape.size - start) if is_limited else None)
-        return self.status == "done" or (self.status in ("more", "tag") and self._end())
+        return self.status == "done" or (self.status in ("more", "tag", "stranger") and self._end())
 
     def _end(self) -> bool:
         """Nothing follows; whether nothing but closers can be missing."""

@@ -55,15 +55,11 @@ def _call(tape: Tape) -> Steps[None]:
         raise NoCall
     name = _meant(given.strip(), tape.known)
     if name:
-        yield from read_json(tape, name, _ended)
+        yield from read_json(tape, name, _END)
     elif _NAMELESS.fullmatch(given.strip()):
         yield from _nameless(tape)
     else:
         raise NoCall
-
-
-def _ended(tape: Tape) -> Steps[str]:
-    return (yield from tape.past(_END, strays=True))
 
 
 def _meant(given: str, known: ToolLookup) -> str:
@@ -82,7 +78,7 @@ def _nameless(tape: Tape) -> Steps[None]:
         raise NoCall
     yield from tape.blanks()
     text, is_whole = yield from tape.balanced()
-    yield from _ended(tape)
+    yield from tape.past(_END, strays=True)
     raw, _ = repair_object(text) if is_whole else ("", "")
     if not raw:
         raise UnreadableCall(NOT_JSON if is_whole else CUT, raw=text)

@@ -51,18 +51,13 @@ def _call(tape: Tape) -> Steps[None]:
         mark = yield from tape.past(_ARGUMENTS)
     if not mark and (yield from tape.ahead(1)) != "{":
         raise NoCall
-    yield from read_json(tape, name, _ended, must_end=False)
+    yield from read_json(tape, name, must_end=False)
 
 
 def _goes_on(tape: Tape) -> Steps[bool]:
     """Whether a letter follows at once, which may begin the next name."""
     first = yield from tape.ahead(1)
     return first.isalpha() or first == "_"
-
-
-def _ended(tape: Tape) -> Steps[str]:
-    yield from ()
-    return ""
 
 
 GRAMMARS = (Grammar("mistral", (_OPENER,), _script),)

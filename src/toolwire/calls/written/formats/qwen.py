@@ -6,16 +6,14 @@ object behind it, <function=name>{...}</function>, so what follows the name deci
 
 from __future__ import annotations
 
-from .arguments import TaggedArguments, ValueEnd, named, read_json
+from .arguments import ElementForm, ValueEnd
 from .grammar import Grammar
 from .hermes.tagged import OPENERS, read_tag_end
-from .lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
+from .lexer import Marks, NoCall, Steps, Tape
 
 _OPENER = "<function="
 _PARAMETER, _FUNCTION_END = "<parameter=", "</function>"
-_FUNCTIONS, _ENDS, _TAG_END = Marks(_OPENER), Marks(_FUNCTION_END), Marks("</tool_call>")
-_FIRST = Marks(_PARAMETER, _FUNCTION_END)
-_NAME_END = Marks(">")
+_FUNCTIONS, _TAG_END = Marks(_OPENER), Marks("</tool_call>")
 
 
 def _in_tag(tape: Tape) -> Steps[None]:
@@ -26,32 +24,9 @@ def _in_tag(tape: Tape) -> Steps[None]:
 
 
 def _function(tape: Tape) -> Steps[None]:
-    given, _ = yield from tape.upto(_NAME_END, LONGEST_NAME)
-    name = named(_unquoted(given), tape.known)
-    if (yield from tape.ahead(1)) == "{":
-        yield from read_json(tape, name, _ended)
-    else:
-        yield from _parameters(tape, name)
+    yield from _FORM.read(tape)
     if (yield from tape.past(_TAG_END)):
         tape.checkpoint()
-
-
-def _parameters(tape: Tape, name: str) -> Steps[None]:
-    mark = yield from tape.past(_FIRST)
-    if not mark:
-        raise NoCall
-    arguments = TaggedArguments(tape, name)
-    while mark == _PARAMETER:
-        key, mark = yield from tape.upto(_NAME_END, LONGEST_NAME)
-        if not mark or "<" in key:
-            raise UnreadableCall("the name of a parameter does not end")
-        text, mark = yield from _VALUE.read(tape)
-        arguments.add(_unquoted(key), _without_line_ends(text))
-    arguments.close(*([] if mark else ["unclosed"]))
-
-
-def _ended(tape: Tape) -> Steps[str]:
-    return (yield from tape.past(_ENDS, strays=True))
 
 
 def _is_next(mark: str, before: str) -> bool:
@@ -59,8 +34,8 @@ def _is_next(mark: str, before: str) -> bool:
     return mark == _FUNCTION_END or before.endswith("\n")
 
 
-def _unquoted(name: str) -> str:
-    return name.strip().strip("\"'")
+def _name(text: str) -> dict[str, str]:
+    return {} if "<" in text else {"name": text.strip().strip("\"'")}
 
 
 def _without_line_ends(text: str) -> str:
@@ -69,8 +44,14 @@ def _without_line_ends(text: str) -> str:
     return text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
 
 
-_VALUE = ValueEnd(
-    ("</parameter>",), (_PARAMETER, _FUNCTION_END), _is_next, (_PARAMETER, _OPENER, "<tool_call>", "</tool_call>")
+_FORM = ElementForm(
+    argument=(_PARAMETER,),
+    ends=(_FUNCTION_END,),
+    value=ValueEnd(
+        ("</parameter>",), (_PARAMETER, _FUNCTION_END), _is_next, (_PARAMETER, _OPENER, "<tool_call>", "</tool_call>")
+    ),
+    attributes=_name,
+    value_text=_without_line_ends,
 )
 
 IN_TAG = Grammar("qwen", OPENERS, _in_tag, "line")

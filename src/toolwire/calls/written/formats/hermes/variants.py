@@ -6,21 +6,23 @@ otherwise it stays text, unchanged (H123, H125).
 
 from __future__ import annotations
 
-import re
 from itertools import product
 
-from ..arguments import TaggedArguments, ValueEnd, named, read_json
+from ..arguments import ElementForm, ValueEnd, attributes
 from ..grammar import Grammar
-from ..lexer import LONGEST_NAME, Marks, NoCall, Steps, Tape, UnreadableCall
-from .tagged import TAG_END, read_bare, read_line, read_tagged
+from ..lexer import Marks, NoCall, Steps, Tape
+from .tagged import read_bare, read_line, read_tagged
 
 _SECTIONS = ("<function_calls>", "<tool_calls>", "<minimax:tool_call>")
 _INVOKE, _PARAMETER = "<invoke", "<parameter"
 _ENDS = ("</invoke>",)
 _SECTION_ENDS = ("</function_calls>", "</tool_calls>", "</minimax:tool_call>")
-_ATTRIBUTE_ROOM = 32  # letters around the name
-_ATTRIBUTE = re.compile(r"\bname\s*=\s*[\"']?([^\"'>]+)")
-_VALUE = ValueEnd(("</parameter>",), (_PARAMETER, *_ENDS), lambda mark, before: False)
+_FORM = ElementForm(
+    argument=(_PARAMETER,),
+    ends=_ENDS,
+    value=ValueEnd(("</parameter>",), (_PARAMETER, *_ENDS)),
+    attributes=attributes,
+)
 
 
 def _invokes(tape: Tape) -> Steps[None]:
@@ -28,37 +30,9 @@ def _invokes(tape: Tape) -> Steps[None]:
         raise NoCall
     mark = _INVOKE
     while mark == _INVOKE:
-        yield from _invoke(tape)
+        yield from _FORM.read(tape)
         mark = yield from tape.past(Marks(_INVOKE, *_SECTION_ENDS))
     tape.checkpoint()
-
-
-def _invoke(tape: Tape) -> Steps[None]:
-    name = named((yield from _attribute(tape)), tape.known)
-    if (yield from tape.ahead(1)) == "{":
-        yield from read_json(tape, name, _ended)
-        return
-    mark = yield from tape.past(Marks(_PARAMETER, *_ENDS))
-    if not mark:
-        raise NoCall
-    arguments = TaggedArguments(tape, name)
-    while mark == _PARAMETER:
-        key = yield from _attribute(tape)
-        if not key:
-            raise UnreadableCall("a parameter has no name")
-        text, mark = yield from _VALUE.read(tape)
-        arguments.add(key, text)
-    arguments.close(*([] if mark else ["unclosed"]))
-
-
-def _attribute(tape: Tape) -> Steps[str]:
-    text, _ = yield from tape.upto(TAG_END, LONGEST_NAME + _ATTRIBUTE_ROOM)
-    found = _ATTRIBUTE.search(text)
-    return found.group(1).strip() if found else ""
-
-
-def _ended(tape: Tape) -> Steps[str]:
-    return (yield from tape.past(Marks(*_ENDS), strays=True))
 
 
 _TAGS = (

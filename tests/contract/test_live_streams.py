@@ -58,7 +58,7 @@ def pipe(upstream: str, client: str, *, is_verbatim: bool) -> Translator:
     decoder = DIALECTS[upstream].stream_decoder(request)
     encoder = DIALECTS[client].encoder(AnswerContext(request=request, mint=mint, now=NOW))
     kind = Tap if is_verbatim and upstream == client else Translator
-    return kind(decoder, Turn(request, mint), encoder)
+    return kind(decoder, Turn(request, mint), lambda: encoder)
 
 
 def clients(upstream: str) -> list[tuple[str, bool]]:

@@ -46,7 +46,7 @@ class ArgumentRequest:
             parallel_calls=None,
             sampling=replace(request.sampling, stop=(), logprobs=False, top_logprobs=None),
             output=OutputFormat(format="schema", name=_NAME, schema=schema, strict=True if is_strict else None),
-            is_lowered=True,
+            has_new_tools=True,
             source={},
             wire=b"",
         )

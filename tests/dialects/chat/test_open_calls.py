@@ -46,10 +46,10 @@ def test_H015_H049_a_header_on_a_whole_call_is_a_copy_or_another_call() -> None:
         doubted = calls.doubt(again, "f", known)
         calls.note(again, doubted)
         doubted.add(raw[:3])
-        assert calls.settle(doubted) is None
+        assert calls.resolve(doubted) is None
         assert calls.find(CallDelta(index=0), "") is doubted
         doubted.add(raw[3:])
-        assert (calls.settle(doubted) is None) == is_copy
+        assert (calls.resolve(doubted) is None) == is_copy
         assert calls.find(CallDelta(index=0), "") is (known if is_copy else doubted)
     assert [call.value for call in calls.all] == [{"a": 1}, {"a": 2}]
 

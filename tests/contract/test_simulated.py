@@ -48,6 +48,7 @@ def server(upstream: Upstream) -> Iterator[Gateway]:
     backends = [backend(upstream, dialect, dialect) for dialect in DIALECTS]
     backends += [backend(upstream, "chat", level, guard=level) for level in ("off", "check", "repair")]
     backends.append(backend(upstream, "chat", "error", policy="error"))
+    backends.append(backend(upstream, "chat", "no-grammar", grammar="off"))
     backends += [backend(upstream, "chat", f"unknown-{word}", unknown_tool=word) for word in ("emit", "text", "error")]
     backends += [
         backend(upstream, "chat", f"check-unknown-{word}", guard="check", unknown_tool=word)
@@ -158,7 +159,7 @@ def test_results_are_escaped_text(server: Gateway, upstream: Upstream, dialect: 
 def test_an_invalid_call_gets_a_correction_round(server: Gateway, upstream: Upstream, stream: bool) -> None:
     for wrong in (WITHOUT_CITY, NOT_OFFERED, UNREADABLE):
         model = played(upstream, "chat", stream, wrong, RIGHT)
-        asked = ask(server, "messages", f"chat/{model}", stream=stream)
+        asked = ask(server, "messages", f"no-grammar/{model}", stream=stream)
         assert asked.calls == [("weather", {"city": "Paris"})]
         assert asked.seen.text == ""
         first, second = upstream.requests(model)

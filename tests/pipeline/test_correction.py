@@ -740,6 +740,14 @@ def test_a_server_that_refuses_a_schema_is_not_asked_again() -> None:
     assert [request.output.format for request in later.asked] == ["text", "text"]
 
 
+def test_a_server_that_calls_again_instead_of_obeying_the_schema_needs_no_other_round() -> None:
+    memory = GrammarMemory()
+    inner, found = Untried(events_of(call(WRONG)), events_of(call())), checking()
+    assert [made.raw for made in calls_in(run(inner, found, grammar=support(inner, memory)))] == [RIGHT]
+    assert (len(inner.asked), found.tally.corrected) == (2, 1)
+    assert not support(inner, memory).may_constrain
+
+
 class Stuck(Constrained):
     """Its second answer never ends."""
 

@@ -5,8 +5,9 @@ when the model has used its corrections; the policy then decides about the inval
 fails the answer. A corrected call replaces the invalid one; text after the invalid call is sent before the correction.
 
 If the server constrains its output to a schema, the first correction asks for nothing but the arguments of the invalid calls
-(calls/argument_request.py). They take the place of the invalid ones, and the answer needs no other round. Otherwise, or if that fails,
-the model gets the errors as results of its calls and answers again.
+(calls/argument_request.py). They take the place of the invalid ones, and the answer needs no other round. If the server ignores the
+schema and calls tools again, those calls are the correction. Otherwise, or if that fails, the model gets the errors as results of its
+calls and answers again.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ..types import JsonObject, Loss, Message, Request, Text, Tool, ToolCall, To
 from ..wire.exact_json import BadJson, encode
 from .answer import ReplyReader
 from .grammar import GrammarSupport, no_grammar
+from .simulation import ScanningBackend
 from .wrapper import BackendWrapper, Rounds, wrap_reply
 
 _MOST_CALLS = 64  # an answer with more calls is not corrected
@@ -118,12 +120,13 @@ class _CorrectedAnswer:
                 f"the answer has {len(answer.calls)} calls; answers with more than {_MOST_CALLS} are not corrected"
             )
             return None
-        if wrong and await self._constrain(request, answer, wrong):
-            return None
-        if tally.corrections >= self._terms.corrections:
-            return None
         next_request = self._reminded(request, answer) if is_silent else self._with_errors(request, answer)
-        reply = await self._open(next_request)
+        reply: WireReply | EventReply | None = None
+        if wrong:
+            reply = await self._constrain(request, answer, wrong)
+            if reply is None and (not self._correctable(answer) or tally.corrections >= self._terms.corrections):
+                return None
+        reply = reply or await self._open(next_request)
         return None if reply is None else (next_request, reply)
 
     async def _open(self, request: Request) -> WireReply | EventReply | None:
@@ -141,11 +144,14 @@ class _CorrectedAnswer:
         tally.corrections += 1
         return reply
 
-    async def _constrain(self, request: Request, answer: HeldAnswer, wrong: list[HeldCall]) -> bool:
-        """Request the arguments of the invalid calls under their schemas, once. True if no call is invalid any more."""
+    async def _constrain(self, request: Request, answer: HeldAnswer, wrong: list[HeldCall]) -> EventReply | None:
+        """Request the arguments of the invalid calls under their schemas, once, and replace the calls.
+
+        Returns the reply if it has calls of its own, to be read like any other correction.
+        """
         candidates = [self._candidates(held, request.tools) for held in wrong]
         if self._is_constrained or not self._grammar.may_constrain or not all(candidates):
-            return False
+            return None
         self._is_constrained = True
         asked = ArgumentRequest(candidates)
         hints = {id(held): asked.hint(index) for index, held in enumerate(wrong)}
@@ -156,15 +162,25 @@ class _CorrectedAnswer:
         if reply is None:
             del self._checking.notes[notes:]  # the errors as text are still to come
             self._grammar.record(works=False)
-            return False
-        text = await self._read_text(sent, reply)
+            return None
+        events = await self._read_reply(sent, reply)
+        text = _whole_text(events)
+        made = asked.calls(text, [held.part for held in wrong]) if text is not None else None
+        if made is None and _has_calls(called := self._with_written_calls(request, events)):
+            self._grammar.record(works=False)
+            return EventReply(events=_replay(called))
+        self._note_end(events)
         if text is None:
-            return False
-        made = asked.calls(text, [held.part for held in wrong])
+            return None
         fixed = [self._replace_call(held, call) for held, call in zip(wrong, made or (), strict=False)]
         self._grammar.record(works=bool(fixed) and all(fixed))
         self._checking.tally.corrected += sum(fixed)
-        return not self._correctable(answer)
+        return None
+
+    def _with_written_calls(self, request: Request, events: list[Event]) -> list[Event]:
+        """The events, with calls in their text as calls where this back end's models write them."""
+        inner = self._inner
+        return inner.splitter(request).send(events) if isinstance(inner, ScanningBackend) else events
 
     def _candidates(self, held: HeldCall, tools: tuple[Tool, ...]) -> list[Tool]:
         """The tools that the call may name, with the schemas that the back end accepts."""
@@ -173,28 +189,29 @@ class _CorrectedAnswer:
         offered = [tool for tool in tools if tool.kind == "function" and offer.tool(tool.name) is not None]
         return [tool for tool in offered if named is None or tool.name == named.name] or offered
 
-    async def _read_text(self, request: Request, reply: WireReply | EventReply) -> str | None:
-        """The text of a constrained answer; None if it fails or is cut."""
+    async def _read_reply(self, request: Request, reply: WireReply | EventReply) -> list[Event]:
+        """All events of a constrained answer, up to its end; those that came if it fails."""
         reader = ReplyReader(reply, self._inner.dialect, request)
-        pieces: list[str] = []
-        finished: Finished | None = None
+        read: list[Event] = []
+        is_over = False
         try:
             async for events in reader.events():
-                for event in events:
-                    if isinstance(event, PartEnded) and isinstance(event.part, Text) and event.choice == 0:
-                        pieces.append(event.part.text)
-                    elif isinstance(event, Finished):
-                        finished = event
-                if finished is not None:
+                read += events
+                is_over = any(isinstance(event, Finished | Failed) for event in events)
+                if is_over:
                     break
         except GatewayError as error:
-            self._note(f"the correction failed ({error.status}, {error.code})")
+            read.append(Failed(error=error))
         finally:
-            await reader.release(is_over=finished is not None)
-        if finished is None:
-            return None
-        self._rounds.add_usage(finished.usage)
-        return None if cut_choices(finished) else "".join(pieces)
+            await reader.release(is_over=is_over)
+        return read
+
+    def _note_end(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, Failed):
+                self._note(f"the correction failed ({event.error.status}, {event.error.code})")
+            elif isinstance(event, Finished):
+                self._rounds.add_usage(event.usage)
 
     def _replace_call(self, held: HeldCall, call: ToolCall) -> bool:
         """Put the call in the place of an invalid one, if it is valid itself."""
@@ -313,6 +330,23 @@ class _CorrectedAnswer:
         offer = self._checking.offer
         tool = offer.tool(held.part.name)
         return tool.strict is True if tool is not None else any(tool.strict for tool in offer.tools)
+
+
+def _whole_text(events: list[Event]) -> str | None:
+    """The text of an answer; None if it failed or is cut."""
+    finished = next((event for event in events if isinstance(event, Finished)), None)
+    if finished is None or cut_choices(finished):
+        return None
+    parts = [event.part for event in events if isinstance(event, PartEnded) and event.choice == 0]
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+def _has_calls(events: list[Event]) -> bool:
+    return any(isinstance(event, PartEnded) and isinstance(event.part, ToolCall) for event in events)
+
+
+async def _replay(events: list[Event]) -> AsyncIterator[list[Event]]:
+    yield events
 
 
 def _added(before: Request, request: Request, wire: bytes | None = None) -> Request:

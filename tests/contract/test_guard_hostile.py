@@ -56,6 +56,7 @@ def server(upstream: Upstream) -> Iterator[Gateway]:
         for level in levels
     ]
     backends += [backend(upstream, "chat", "retry", policy, policy=policy) for policy in ("text", "error")]
+    backends.append(backend(upstream, "chat", "retry", "no-grammar", grammar="off"))
     backends += [
         backend(upstream, dialect, "retry", f"{dialect}-functions", tool_kinds="functions") for dialect in DIALECTS
     ]
@@ -146,10 +147,10 @@ def test_a_correction_that_fails_after_output_is_an_error_of_the_dialect(
 def test_a_rejected_correction_is_counted(server: Gateway, upstream: Upstream) -> None:
     refusal = [reply(400, json.dumps({"error": {"message": f"not {SECRET}"}}).encode())]
     model = on(upstream, whole("chat", "", "{}"), refusal)
-    asked = ask(server, "chat", f"chat-retry/{model}", stream=False)
+    asked = ask(server, "chat", f"no-grammar/{model}", stream=False)
     assert "call.correction" in asked.losses
     assert SECRET.encode() not in asked.raw
-    found = counters(server, "chat-retry", model)
+    found = counters(server, "no-grammar", model)
     assert found["tool_api_400"] == 1
     assert "tool_call_corrections" not in found
 
@@ -237,7 +238,7 @@ def test_a_truncated_call_is_not_corrected(server: Gateway, upstream: Upstream, 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
 def test_a_correction_repeats_the_forced_choice(server: Gateway, upstream: Upstream, choice: Any) -> None:
     model = on(upstream, whole("chat", "", "{}"), whole("chat", "", RIGHT))
-    asked = ask(server, "chat", f"chat-retry/{model}", stream=False, tool_choice=choice)
+    asked = ask(server, "chat", f"no-grammar/{model}", stream=False, tool_choice=choice)
     assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
     assert [request.json["tool_choice"] for request in upstream.requests(model)] == [choice, choice]
 
@@ -245,7 +246,7 @@ def test_a_correction_repeats_the_forced_choice(server: Gateway, upstream: Upstr
 def test_two_calls_without_parallel_calls(server: Gateway, upstream: Upstream) -> None:
     calls = chat_calls(("a", "weather", RIGHT), ("b", "weather", "{}"))
     model = on(upstream, calls, chat_calls(("c", "weather", '{"city": "Oslo"}')))
-    asked = ask(server, "chat", f"chat-retry/{model}", stream=False, parallel_tool_calls=False)
+    asked = ask(server, "chat", f"no-grammar/{model}", stream=False, parallel_tool_calls=False)
     assert [call.arguments["city"] for call in asked.seen.calls] == ["Paris", "Oslo"]
     assert [request.json["parallel_tool_calls"] for request in upstream.requests(model)] == [False, False]
 

@@ -141,8 +141,8 @@ def test_tokens_are_counted_by_the_back_end_or_estimated(server: Gateway, upstre
 @pytest.mark.parametrize(("method", "path", "dialect"), [
     ("GET", "/v2/chat/completions", "chat"),
     ("POST", "/v1/chat/completions/x", "chat"),
-    ("GET", "/v1/responses/resp_1", "responses"),
-    ("POST", "/v1/responses/resp_1/cancel", "responses"),
+    ("GET", "/v1/responses/resp_unknown", "responses"),
+    ("POST", "/v1/responses/resp_unknown/cancel", "responses"),
     ("POST", "/v1/messages/batches", "messages"),
     ("GET", "/favicon.ico", "chat"),
     ("GET", "/../../etc/passwd", "chat"),

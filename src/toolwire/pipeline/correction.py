@@ -37,6 +37,7 @@ from .simulation import ScanningBackend
 from .wrapper import BackendWrapper, Rounds, wrap_reply
 
 _MOST_CALLS = 64  # an answer with more calls is not corrected
+_NO_SCHEMAS = (400, 404, 422, 501)  # statuses of a server that does not support schemas
 _SAME = 3  # failures of the same call in the same way, after which a model will not learn
 _WAITING = (
     "This call was accepted and will be run together with the corrected one. Do not repeat it; "
@@ -68,6 +69,7 @@ class _CorrectedAnswer:
         self._terms = terms
         self._grammar = grammar
         self._is_constrained = False  # arguments were requested under their schemas
+        self._refused_with = 0  # the status of the last correction that the back end refused
         self._rounds = Rounds()
         self._answer: HeldAnswer | None = None  # the last complete one
         self._failures = Counter[tuple[str, str, str]]()
@@ -136,6 +138,7 @@ class _CorrectedAnswer:
             reply = await self._inner.open(request, is_verbatim=False)
         except GatewayError as error:
             tally.refused += error.status == 400
+            self._refused_with = error.status
             self._note(f"the back end refused the request for it ({error.status}, {error.code})")
             return None
         except BadJson as fault:
@@ -160,8 +163,9 @@ class _CorrectedAnswer:
         notes = len(self._checking.notes)
         reply = await self._open(sent)
         if reply is None:
-            del self._checking.notes[notes:]  # the errors as text are still to come
-            self._grammar.record(works=False)
+            if self._refused_with in _NO_SCHEMAS:
+                del self._checking.notes[notes:]  # the errors as text are still to come
+                self._grammar.record(works=False)
             return None
         events = await self._read_reply(sent, reply)
         text = _whole_text(events)
@@ -290,7 +294,9 @@ class _CorrectedAnswer:
         )
 
     def _note(self, why: str) -> None:
-        self._checking.notes.append(Loss("call.correction", "answer", why))
+        loss = Loss("call.correction", "answer", why)
+        if loss not in self._checking.notes:
+            self._checking.notes.append(loss)
 
     def _ending(self, last: HeldAnswer) -> list[Event]:
         """The last events. If a correction fails before its first part, the answer that it should correct is sent."""

@@ -59,7 +59,7 @@ class Measurement:
             tally = Tally(damage.name, damage.hope)
             for index, sample in enumerate(samples):
                 random = Random(f"{self._seed}/{damage.name}/{index}")
-                if (found := self._damaged(damage, sample, random)) is not None:
+                if (found := self.damaged(damage, sample, random)) is not None:
                     self._count(tally, *found)
             yield tally
 
@@ -77,7 +77,7 @@ class Measurement:
                     self._count(tally, sample, text, is_cut)
             yield tally
 
-    def _damaged(self, damage: Damage, sample: Sample, random: Random) -> tuple[Sample, str] | None:
+    def damaged(self, damage: Damage, sample: Sample, random: Random) -> tuple[Sample, str] | None:
         """A third of the samples get a string that is hard to write, and so do those that have nothing to damage."""
         first = livened(sample, random) if random.random() < 0.34 else sample
         for tried in (first, livened(sample, random)):

@@ -164,7 +164,8 @@ def test_losses_and_foreign_parts_are_on_record() -> None:
 class Withholding:
     """A watcher that holds back the deltas of calls."""
 
-    is_holding = True
+    reads_deltas = True
+    withholds = True
     changed = ""
 
     def __init__(self) -> None:
@@ -172,6 +173,9 @@ class Withholding:
 
     def send(self, events: list[Event]) -> list[Event]:
         return [event for event in events if not isinstance(event, PartDelta)]
+
+    def passes(self, delta: PartDelta) -> bool:
+        return False
 
 
 def test_a_delta_that_somebody_wants_to_see_does_not_pass_by() -> None:

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from tests.thorough import is_thorough
 from toolwire.calls.arguments import Invalid, Repaired, judge
+from toolwire.calls.arguments.completion import completion
+from toolwire.calls.arguments.stream import ArgumentStream
 from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
-from toolwire.wire.exact_json import encode
+from toolwire.wire.exact_json import decode, encode
 
 SCHEMAS = Schemas()
 
@@ -48,6 +50,32 @@ def test_H025_H113_H130_H131_damaged_calls_come_back_equal() -> None:
     tallies = measured(samples()[::8], every_damage(), seed=1)
     assert_good(tallies)
     assert all(sum(tally.counts.values()) for tally in tallies if tally.name not in ("null_as_text", "triple_quotes"))
+
+
+def test_streamed_calls_are_repaired_like_whole_ones() -> None:
+    """What was sent while a call grew never prevents its repair, and is never changed by it."""
+    measurement, repaired = Measurement(), 0
+    for damage in every_damage():
+        for index, sample in enumerate(samples()[::24]):
+            found = measurement.damaged(damage, sample, Random(f"{damage.name}/{index}"))
+            repaired += found is not None and is_repaired_in_pieces(*found)
+    assert repaired > 500
+
+
+def is_repaired_in_pieces(sample: Sample, text: str) -> bool:
+    tool = Tool(name=sample.tool, schema=sample.schema)
+    whole = judge(ToolCall(id="c", name=tool.name, raw=text), tool, SCHEMAS)
+    checker = SCHEMAS.of(tool.schema).checker
+    if not isinstance(whole, Repaired) or checker is None:
+        return False
+    for size in (1, 6):
+        arguments = ArgumentStream(checker.shape, tool.name)
+        for start in range(0, len(text), size):
+            arguments.feed(text[start : start + size])
+        rest = completion(arguments.sent, whole.args)
+        assert rest is not None, (text, arguments.sent, whole.args)
+        assert same(decode(arguments.sent + rest), whole.args)
+    return True
 
 
 @pytest.mark.slow

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from toolwire.calls.schemas import Schemas
+from toolwire.calls.streamed_calls import CallRepairer
 from toolwire.calls.turn import CallCounter, CallMonitor
 from toolwire.config.file import Guard
-from toolwire.config.policy import Policy
+from toolwire.config.policy import Corrections, Policy
 from toolwire.pipeline.correction import CorrectingBackend
 from toolwire.pipeline.guard import guarded, simulated
 from toolwire.pipeline.job import Job
@@ -24,21 +25,28 @@ def job(guard: Guard, *tools: Tool, policy: Policy | None = None) -> Job:
     return job_of(request, guard=guard, offered=tools, policy=policy or Policy())
 
 
-@pytest.mark.parametrize(("guard", "watcher"), [("off", CallCounter), ("check", CallMonitor)])
-def test_without_repair_calls_stream_and_are_watched(guard: Guard, watcher: type) -> None:
+@pytest.mark.parametrize(("guard", "watcher"), [("off", CallCounter), ("check", CallMonitor), ("repair", CallRepairer)])
+def test_without_retry_calls_stream(guard: Guard, watcher: type) -> None:
     one = job(guard, TOOL)
     backend, found = guarded(one, Schemas(), None)
     assert backend is one.backend
     assert type(found) is watcher
 
 
-@pytest.mark.parametrize("guard", ["repair", "retry"])
-def test_with_repair_calls_are_held_where_there_are_tools(guard: Guard) -> None:
-    backend, watcher = guarded(job(guard, TOOL), Schemas(), None)
+def test_with_retry_calls_are_held_where_there_are_tools() -> None:
+    backend, watcher = guarded(job("retry", TOOL), Schemas(), None)
     assert (type(backend), watcher) == (CorrectingBackend, None)
-    without_tools = job(guard)
+    without_tools = job("retry")
     backend, watcher = guarded(without_tools, Schemas(), None)
     assert (backend, type(watcher)) == (without_tools.backend, CallMonitor)
+
+
+@pytest.mark.parametrize(
+    "terms", [Corrections(policy="text"), Corrections(policy="error"), Corrections(unknown="text")]
+)
+def test_calls_that_may_be_withdrawn_are_held(terms: Corrections) -> None:
+    backend, watcher = guarded(job("repair", TOOL, policy=Policy(terms=terms)), Schemas(), None)
+    assert (type(backend), watcher) == (CorrectingBackend, None)
 
 
 def test_a_strict_tool_is_held_where_tools_are_simulated() -> None:

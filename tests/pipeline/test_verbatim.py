@@ -36,7 +36,10 @@ from tests.server.answers import frames as server_frames
 from tests.server.conftest import backends_of, upstream
 from tests.server.harness import LAST_CHUNK, Gateway, Upstream, ask, gateway, reply, server_config, stream_head
 from tests.server.harness import chunk as http_chunk
+from toolwire.calls.schemas import Schemas
+from toolwire.calls.streamed_calls import CallRepairer
 from toolwire.calls.turn import Turn
+from toolwire.calls.validation import CallTally, CallValidator, ToolOffer
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.policy import Policy
 from toolwire.dialects import DIALECTS
@@ -55,7 +58,7 @@ from toolwire.pipeline.verbatim import (
     why_translated,
     with_model,
 )
-from toolwire.types import Request, ToolCall
+from toolwire.types import Request, Tool, ToolCall
 from toolwire.wire.exact_json import decode
 
 from .jobs import Closed, job_of
@@ -116,6 +119,44 @@ def test_H078_a_regular_stream_passes_to_the_byte(dialect: str) -> None:
         assert tap.took_over == ""
         assert tap.is_over
         assert [part.name for part in fold(events).parts_of(0) if isinstance(part, ToolCall)] == ["weather", "now"]
+
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}, "n": {"type": "integer"}}, "required": ["city"]}
+OFFER = ToolOffer([Tool(name="weather", schema=CITY), Tool(name="now", schema={"type": "object"})])
+
+
+def repairing(dialect: str) -> Tap:
+    request, mint = asking(dialect), minting()
+    encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=mint, now=NOW))
+    observer = CallRepairer(CallValidator(OFFER, Schemas(), CallTally()), has_tools=True)
+    return Tap(DIALECTS[dialect].stream_decoder(request), Turn(request, mint, observer=observer), lambda: encoder)
+
+
+@pytest.mark.parametrize("dialect", ALL)
+def test_valid_calls_that_could_be_repaired_pass_to_the_byte(dialect: str) -> None:
+    wire = REGULAR[dialect]
+    for cuts in ([], [1], [len(wire) // 2], range(0, len(wire), 7), range(len(wire))):
+        tap = repairing(dialect)
+        out, _ = through(tap, *pieces(wire, cuts))
+        assert out == wire
+        assert tap.took_over == ""
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_a_repaired_call_is_one_whole_answer_with_the_bytes_before_it(dialect: str) -> None:
+    """The number of the first call is sent as a string."""
+    number = b"12345678901234567890123"
+    wire = REGULAR[dialect].replace(number, b'\\"' + number + b'\\"')
+    whole = fold(through(tapped(dialect), REGULAR[dialect])[1])
+    for cuts in ([], [len(wire) // 2], range(0, len(wire), 7)):
+        tap = repairing(dialect)
+        out, _ = through(tap, *pieces(wire, cuts))
+        assert tap.took_over == "a call was repaired"
+        assert out.startswith(wire[: wire.index(b"weather")])
+        well_formed(dialect, out)
+        calls = [part for part in fold(through(tapped(dialect), out)[1]).parts_of(0) if isinstance(part, ToolCall)]
+        meant = [part for part in whole.parts_of(0) if isinstance(part, ToolCall)]
+        assert [(call.id, call.name, call.args) for call in calls] == [(one.id, one.name, one.args) for one in meant]
 
 
 def lines(dialect: str) -> list[bytes]:

@@ -52,10 +52,15 @@ class PartIndexes:
 
     def insert(self, part: Part, choice: int) -> list[Event]:
         """The events of a whole part that the back end did not send, or not here."""
-        index, content = self.allocate(), content_of(part)
-        events: list[Event] = [PartStarted(index=index, part=emptied(part), choice=choice)]
-        if content:
-            events.append(PartDelta(index, content))
-        if isinstance(part, Text):
-            events += [Noted(note=citation, index=index) for citation in part.citations]
-        return [*events, PartEnded(index=index, part=part, choice=choice)]
+        return part_events(self.allocate(), part, choice)
+
+
+def part_events(index: int, part: Part, choice: int) -> list[Event]:
+    """The events of a whole part."""
+    content = content_of(part)
+    events: list[Event] = [PartStarted(index=index, part=emptied(part), choice=choice)]
+    if content:
+        events.append(PartDelta(index, content))
+    if isinstance(part, Text):
+        events += [Noted(note=citation, index=index) for citation in part.citations]
+    return [*events, PartEnded(index=index, part=part, choice=choice)]

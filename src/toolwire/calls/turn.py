@@ -28,13 +28,20 @@ MakeSplitter: TypeAlias = Callable[[int], CallSplitter]  # by the index of the f
 
 
 class CallObserver(Protocol):
-    """Sees calls under the names that the back end knows, before all other steps. is_holding: it withholds deltas of some calls."""
+    """Sees calls under the names that the back end knows, before all other steps. reads_deltas: it must see every delta now."""
 
-    is_holding: bool
+    reads_deltas: bool
     changed: str
     losses: list[Loss]
 
+    @property
+    def withholds(self) -> bool:
+        """Events that were received wait to be sent."""
+
     def send(self, events: list[Event]) -> list[Event]: ...
+
+    def passes(self, delta: PartDelta) -> bool:
+        """Whether the delta can be sent as it is. If so it is noted, and must not be given to send(). Only called if nothing waits."""
 
 
 class Turn:
@@ -57,7 +64,6 @@ class Turn:
         self._decoder = decoder
         self._restorer = CallRestorer(names) if names is not None else None
         self._needs_deltas = self._restorer is not None or decoder is not None
-        self._is_holding = self._needs_deltas
         self.reads_deltas = self._needs_deltas  # False: deltas pass unchanged, and need not be sent
         self._dialect = request.origin
         self._mint = mint
@@ -86,10 +92,10 @@ class Turn:
         if self._observer is not None:
             events = self._observer.send(events)
             self.changed = self.changed or self._observer.changed
-            self._is_holding = self._needs_deltas or self._observer.is_holding
         if self._restorer is not None:
             events = self._restorer.send(events)
-        self.reads_deltas = self._is_holding or self._splitter is not None
+        observes = self._observer is not None and self._observer.reads_deltas
+        self.reads_deltas = self._needs_deltas or observes or self._splitter is not None
         is_copied = False
         for position, event in enumerate(events):
             if type(event) is PartDelta:
@@ -110,9 +116,19 @@ class Turn:
     def all_losses(self) -> list[Loss]:
         return self.losses if self._observer is None else [*self.losses, *self._observer.losses]
 
+    @property
+    def withholds(self) -> bool:
+        """Events of the back end wait, unchanged so far, until they can be sent."""
+        return self._observer is not None and self._observer.withholds
+
     def passes(self, delta: PartDelta) -> bool:
         """Whether the delta only extends an open part. If so it is noted here, and must not be sent."""
-        return not self._is_holding and (self._splitter is None or self._splitter.passes(delta))
+        observer = self._observer
+        if self._needs_deltas or (observer is not None and observer.withholds):
+            return False
+        if self._splitter is not None and not self._splitter.passes(delta):
+            return False
+        return observer is None or not observer.reads_deltas or observer.passes(delta)
 
     def _start_splitter(self, events: list[Event], make: MakeSplitter) -> None:
         """An answer without text needs no splitter."""
@@ -188,22 +204,33 @@ class CallMonitor:
         self._ended: list[tuple[int, ToolCall]] = []  # with the number of its choice
         self._indexes: PartIndexes | None = None  # set once a call came that is sent as text
         self._unoffered: set[int] = set()  # parts that are calls of a model without tools
-        self.is_holding = False
+        self.reads_deltas = False
         self.changed = ""
         self.losses: list[Loss] = []
 
+    withholds = False
+
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing changes."""
+        events = self._named(events)
+        for event in events:
+            if type(event) is Finished:
+                self._validate(cut_choices(event))
+            elif type(event) is PartEnded and type(event.part) is ToolCall:
+                self._ended.append((event.choice, event.part))
+        return events
+
+    def passes(self, delta: PartDelta) -> bool:
+        return False
+
+    def _named(self, events: list[Event]) -> list[Event]:
+        """Calls get the exact names of their tools. Calls of a model without tools become text."""
         if not self._has_tools:
             events = self._without_calls(events)
         is_copied = False
         for position, event in enumerate(events):
-            if type(event) is Finished:
-                self._validate(cut_choices(event))
-            elif (type(event) is PartStarted or type(event) is PartEnded) and type(event.part) is ToolCall:
+            if (type(event) is PartStarted or type(event) is PartEnded) and type(event.part) is ToolCall:
                 named = self._validator.offer.named(event.part)
-                if type(event) is PartEnded:
-                    self._ended.append((event.choice, named))
                 if named is not event.part:
                     self.changed = self.changed or "the model called a tool by another name"
                     if not is_copied:
@@ -225,7 +252,7 @@ class CallMonitor:
             first = next(calls, None)
             if first is None:
                 return events
-            self._indexes, self.is_holding = PartIndexes(first=first.index), True
+            self._indexes, self.reads_deltas = PartIndexes(first=first.index), True
             self.changed = self.changed or "a call where no tool was offered"
         return [sent for event in events for sent in self._renumbered(event, self._indexes)]
 
@@ -253,9 +280,11 @@ class CallMonitor:
 class CallCounter:
     """Only counts calls. One whose arguments are no object is invalid under any schema."""
 
+    withholds = False
+
     def __init__(self, tally: CallTally) -> None:
         self._tally = tally
-        self.is_holding = False
+        self.reads_deltas = False
         self.changed = ""
         self.losses: list[Loss] = []
 
@@ -267,6 +296,9 @@ class CallCounter:
                 self._tally.invalid += is_invalid
                 self._tally.note(event.part, "invalid" if is_invalid else "unchecked")
         return events
+
+    def passes(self, delta: PartDelta) -> bool:
+        return True
 
 
 def has_tools(request: Request) -> bool:

@@ -16,6 +16,8 @@ from ..errors import quote
 from ..events import Finished
 from ..types import JsonObject, Loss, Tool, ToolCall
 from .arguments import Invalid, Problem, Repaired, Valid, judge, tool_error, unknown_tool
+from .arguments.completion import completion
+from .arguments.stream import ArgumentStream
 from .schemas import Schemas
 from .tools.encoded_arguments import ArgumentDecoder
 from .tools.names import ToolNames, is_legal
@@ -187,18 +189,27 @@ class CallValidator:
         self._decoder = decoder
         self._reported = 0
 
+    def stream(self, call: ToolCall) -> ArgumentStream | None:
+        """For a call that begins; None if its arguments cannot be checked."""
+        tool = self.offer.tool(call.name) if call.kind == "function" else None
+        if tool is None or tool.kind in ("custom", "hosted"):
+            return None
+        checker = self._schemas.of(tool.schema).checker
+        return None if checker is None else ArgumentStream(checker.shape, tool.name)
+
     def decoded(self, call: ToolCall) -> ToolCall:
         """For calls that no Turn has decoded."""
         return call if self._decoder is None else self._decoder.call(call)
 
-    def find(self, call: ToolCall, *, is_cut: bool, may_repair: bool) -> Finding:
-        """Validate and count. is_cut: the answer ended early, so a call that cannot be parsed is incomplete."""
-        finding = self._find(call, is_cut=is_cut, may_repair=may_repair)
+    def find(self, call: ToolCall, *, is_cut: bool, may_repair: bool, sent: str = "") -> Finding:
+        """Validate and count. is_cut: the answer ended early, so a call that cannot be parsed is incomplete. sent: the beginning of the
+        arguments that the client already has; a repair keeps it."""
+        finding = self._find(call, is_cut=is_cut, may_repair=may_repair, sent=sent)
         is_barred = isinstance(finding, UnknownCall) and finding.is_barred
         self.tally.note(call, "barred" if is_barred else _OUTCOMES[type(finding)])
         return finding
 
-    def _find(self, call: ToolCall, *, is_cut: bool, may_repair: bool) -> Finding:
+    def _find(self, call: ToolCall, *, is_cut: bool, may_repair: bool, sent: str) -> Finding:
         tally = self.tally
         tally.made += 1
         if call.kind != "function":
@@ -220,6 +231,12 @@ class CallValidator:
             return UnknownCall(is_barred=call.name in self.offer.barred)
         may_repair = may_repair and tally.invalid < _MOST_REPAIRS
         finding = judge(call, tool, self._schemas, is_cut=is_cut, may_repair=may_repair)
+        if sent and isinstance(finding, Repaired):
+            rest = completion(sent, finding.args)
+            if rest is None:
+                finding = judge(call, tool, self._schemas, is_cut=is_cut, may_repair=False)
+            else:
+                finding = replace(finding, raw=sent + rest)
         if isinstance(finding, Valid):
             return finding
         tally.invalid += 1

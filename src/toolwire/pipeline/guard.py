@@ -1,4 +1,4 @@
-"""Which checks the calls of one answer pass: counted, watched while they stream, or held until they are valid."""
+"""Which checks the calls of one answer pass: counted, watched or repaired while they stream, or held until they are valid."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from msgspec.structs import replace
 
 from ..backends.base import Backend
 from ..calls.schemas import Schemas
+from ..calls.streamed_calls import CallRepairer
 from ..calls.tools.encoded_arguments import ArgumentDecoder
 from ..calls.turn import CallCounter, CallMonitor, CallObserver, MakeSplitter, has_tools
 from ..calls.validation import CallValidator, OfferedTools, ToolOffer
 from ..calls.written.request import CallDemand, call_demand, reminder
 from ..calls.written.splitter import CallSplitter, SplitterPolicy
-from ..config.policy import Policy
+from ..config.policy import Corrections, Policy
 from ..ids import new_id
 from .correction import CorrectingBackend
 from .grammar import GrammarSupport
@@ -22,7 +23,7 @@ from .simulation import ScanningBackend, SimulatingBackend
 def guarded(
     job: Job, schemas: Schemas, decoder: ArgumentDecoder | None, grammar: GrammarSupport | None = None
 ) -> tuple[Backend, CallObserver | None]:
-    """The back end to open, and the watcher of its calls; None where the back end is wrapped in one that holds and corrects them."""
+    """The back end to open, and the observer of its calls; None where the back end is wrapped in one that holds and corrects them."""
     backend, request = job.backend, job.request
     if job.guard == "off":
         return backend, CallCounter(job.record.tally)
@@ -41,11 +42,18 @@ def guarded(
     if not may_call or is_watched or job.is_queued_upstream:
         return backend, CallMonitor(checking, has_tools=may_call)
     terms = job.terms
+    if job.guard == "repair" and not (job.must_be_valid or wanted.must_call or _may_withdraw(terms)):
+        return backend, CallRepairer(checking, has_tools=may_call)
     if wanted.must_call:
         terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))
     if _writes_calls(job):
         backend = ScanningBackend(backend, schemas, _manner(job.policy, job.guard))
     return CorrectingBackend(backend, checking, terms, grammar), None
+
+
+def _may_withdraw(terms: Corrections) -> bool:
+    """Whether an invalid call becomes something else, so that none of it can be sent before."""
+    return terms.policy != "pass" or terms.unknown not in ("correct", "emit")
 
 
 def text_splitter(job: Job, schemas: Schemas) -> MakeSplitter | None:

@@ -2,7 +2,8 @@
 
 Every frame is decoded before it is sent, so telemetry and checks see the same events as on the translated path. At the first irregular
 frame the encoder takes over, with the state of what was sent before. Frames that announce the end are held until the reply has ended, because
-some servers announce an end and continue (H029). Only the model name is replaced, where the back end knows the model by another name.
+some servers announce an end and continue (H029), and frames of a call while the turn withholds some of it. Only the model name is
+replaced, where the back end knows the model by another name.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class Tap(Translator):
         self._is_between = False  # the next byte starts a frame
         self._last: Frame | None = None
         self._sent: list[tuple[Frame, list[Event]]] = []  # what the encoder must know, if it takes over
-        self._held: list[tuple[Frame, list[Event]]] = []  # from the first frame that announces the end
+        self._held: list[tuple[Frame, list[Event]]] = []  # with what the turn has made of them so far
 
     @cached_property
     def _encoder(self) -> ResponseEncoder:
@@ -159,9 +160,12 @@ class Tap(Translator):
 
     def _checked(self, data: bytes, delta: PartDelta) -> Batch:
         kept = self._turn.send([delta])
-        if not self._turn.changed:
+        if self._turn.changed:
+            return Batch(self._take_over(self._turn.changed) + self._written(kept), kept)
+        if not self._held and not self._turn.withholds:
             return Batch(data, kept)
-        return Batch(self._take_over(self._turn.changed) + self._written(kept), kept)
+        wire = [self._forward(frame, kept) for frame in self._sse.feed(data)]
+        return Batch(b"".join(wire), kept)
 
     def close(self) -> Batch:
         batch = self._pass(last_frames(self._sse))
@@ -203,24 +207,28 @@ class Tap(Translator):
                 output.append(batch.wire)
                 seen += batch.events
                 continue
+            was_waiting = turn.withholds
             kept = turn.send(events) if delta is None or turn.reads_deltas else events
             seen += kept
             if decoder.irregular or turn.changed:
-                if not decoder.irregular:  # the held frames are correct, only the end is not
+                if not decoder.irregular and not was_waiting:  # the held frames are correct, only the end is not
                     output += self._released()
                 output.append(self._take_over(decoder.irregular or turn.changed))
                 output.append(self._written(kept))
-            elif decoder.is_ending and not decoder.is_over:
-                self._held.append((frame, kept))
             else:
-                if self._held:
-                    output += self._released()
-                output.append(frame.block)
-                output.append(b"\n\n")
-                self._last = frame
-                if len(kept) != 1 or type(kept[0]) is not PartDelta:
-                    self._observe(frame, kept)
+                output.append(self._forward(frame, kept))
         return Batch(b"".join(output), seen)
+
+    def _forward(self, frame: Frame, events: list[Event]) -> bytes:
+        """The frame, after those that were held; nothing while it must be held itself."""
+        if self._turn.withholds or (self._frames.is_ending and not self._frames.is_over):
+            self._held.append((frame, events))
+            return b""
+        before = b"".join(self._released()) if self._held else b""
+        self._last = frame
+        if len(events) != 1 or type(events[0]) is not PartDelta:
+            self._observe(frame, events)
+        return before + frame.raw
 
     def _observe(self, frame: Frame, events: list[Event]) -> None:
         self._sent.append((frame, events))

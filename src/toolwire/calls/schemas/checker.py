@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import jsonschema_rs
@@ -21,6 +22,7 @@ from ...types import Json, JsonObject, Tool
 from ...wire.exact_json import BadJson, encode
 from .keywords import INNER, INNER_LISTS, SAME, SAME_LISTS, children, pointer, referred, types_of
 from .reader import BACKTRACKING, LINEAR, NormalSchema, SchemaPatterns, Uncheckable, UnreadableSchema, read
+from .shape import Shape
 
 Fault: TypeAlias = jsonschema_rs.ValidationError
 
@@ -58,6 +60,11 @@ class Checker:
         self._for_long = self._validator
         if reading.patterns.needs_backtracking:
             self._for_long = _compiled(_without_slow(reading.schema, reading.patterns), LINEAR)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What is known of the arguments before they are complete."""
+        return Shape(self.schema, [self.schema])
 
     def fits(self, arguments: Json, size: int) -> bool:
         """size is that of the arguments as text, or a little more; raises TooCostly."""

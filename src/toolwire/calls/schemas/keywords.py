@@ -88,7 +88,7 @@ def schemas_at(root: JsonObject, path: Path) -> list[JsonObject]:
     """All that may apply there, each once; root is a schema as the reader wrote it."""
     found = schemas_of(root, [root])
     for step in path:
-        found = schemas_of(root, [inner for schema in found for inner in _inside(schema, step)])
+        found = schemas_of(root, [inner for schema in found for inner in inside(schema, step)])
     return found
 
 
@@ -129,7 +129,7 @@ def schemas_of(root: JsonObject, schemas: list[Json]) -> list[JsonObject]:
     return list(found.values())
 
 
-def _inside(schema: JsonObject, step: str | int) -> Iterator[Json]:
+def inside(schema: JsonObject, step: str | int) -> Iterator[Json]:
     if isinstance(step, int):
         prefix = schema.get("prefixItems", ())
         yield prefix[step] if step < len(prefix) else schema.get("items")

@@ -1,0 +1,145 @@
+"""Repairs calls while they stream: what no repair can change is sent as it comes, the rest of a call when it is valid.
+
+The end of a call that is JSON is checked at once. One that is not may be the place where the answer was cut, and nothing is added to a
+call that was cut. So it waits until the answer goes on or ends.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
+from ..types import Text, ToolCall
+from .arguments import Invalid, Repaired
+from .arguments.stream import ArgumentStream
+from .parts import part_events
+from .turn import CallMonitor
+from .validation import (
+    CallValidator,
+    CutCall,
+    UnknownCall,
+    call_text,
+    cut_choices,
+    fault_text,
+    is_open,
+    span_of,
+    without_span,
+)
+
+_REPAIRED = "a call was repaired"
+
+
+class CallRepairer(CallMonitor):
+    def __init__(self, validator: CallValidator, *, has_tools: bool) -> None:
+        super().__init__(validator, has_tools=has_tools)
+        self._streams: dict[int, _StreamedCall] = {}
+
+    @property
+    def withholds(self) -> bool:  # type: ignore[override] # a constant there
+        return any(call.waits for call in self._streams.values())
+
+    def passes(self, delta: PartDelta) -> bool:
+        call = self._streams.get(delta.index)
+        return call is None or call.arguments.passes(delta.text)
+
+    def send(self, events: list[Event]) -> list[Event]:
+        """The same list where nothing changes."""
+        events = self._named(events)
+        ended = {event.index for event in events if type(event) is PartEnded}
+        sent = [one for event in events for one in self._event(event, ended)]
+        if self._indexes is None:
+            self.reads_deltas = bool(self._streams)
+        return events if sent == events else sent
+
+    def _event(self, event: Event, ended: set[int]) -> list[Event]:
+        """ended: the parts that end in the same batch of events."""
+        match event:
+            case PartStarted():
+                before = self._settled(frozenset(), event.choice)
+                return before + self._started(event, is_whole=event.index in ended)
+            case PartDelta(index=index) if index in self._streams:
+                return self._streams[index].grown(event)
+            case PartEnded(part=ToolCall() as call):
+                if event.index not in self._streams:
+                    self._ended.append((event.choice, call))
+                    return [event]
+                self._streams[event.index].ended = event
+                return [] if call.args is None or is_open(call) else self._finished(event.index, is_cut=False)
+            case Finished():
+                cut = cut_choices(event)
+                self._validate(cut)
+                return [*self._settled(cut), event]
+            case Failed():
+                self._streams.clear()
+                return [event]
+            case _:
+                return [event]
+
+    def _started(self, event: PartStarted, *, is_whole: bool) -> list[Event]:
+        arguments = self._validator.stream(event.part) if isinstance(event.part, ToolCall) else None
+        if arguments is None:
+            return [event]
+        self._streams[event.index] = call = _StreamedCall(event, arguments)
+        if is_whole:
+            arguments.hold("it is complete")
+            return []
+        call.is_begun = True
+        return [event]
+
+    def _settled(self, cut: frozenset[int], choice: int | None = None) -> list[Event]:
+        """The calls that wait for the answer to go on, of one choice or of all."""
+        waiting = [
+            index
+            for index, call in self._streams.items()
+            if call.ended is not None and choice in (None, call.ended.choice)
+        ]
+        return [one for index in waiting for one in self._finished(index, is_cut=self._choice(index) in cut)]
+
+    def _choice(self, index: int) -> int:
+        return self._streams[index].start.choice
+
+    def _finished(self, index: int, *, is_cut: bool) -> list[Event]:
+        streamed = self._streams.pop(index)
+        ended, arguments = streamed.ended, streamed.arguments
+        assert ended is not None
+        assert isinstance(ended.part, ToolCall)
+        call, rest = ended.part, arguments.rest()
+        finding = self._validator.find(call, is_cut=is_cut, may_repair=True, sent=arguments.sent)
+        match finding:
+            case Repaired():
+                self.changed = self.changed or _REPAIRED
+                call = without_span(replace(call, raw=finding.raw, args=finding.args))
+                rest = finding.raw[len(arguments.sent) :]
+            case Invalid() | UnknownCall():
+                self.losses += self._validator.flag(call, finding)
+            case CutCall() if is_open(call):  # it must not look whole
+                self.changed = self.changed or "a call was cut"
+                rest = rest.rstrip().removesuffix("}")
+                call = replace(call, raw=arguments.sent + rest, args=None)
+        if span_of(call) and not streamed.is_begun and not isinstance(finding, Repaired):
+            self.changed = self.changed or "a call cannot be read"
+            why = "" if isinstance(finding, CutCall) or not isinstance(finding, Invalid) else fault_text(finding)
+            return part_events(index, Text(text=call_text(call, why)), ended.choice)
+        begun: list[Event] = [] if streamed.is_begun else [streamed.start]
+        grown: list[Event] = [PartDelta(index, rest)] if rest else []
+        return [*begun, *grown, ended if call is ended.part else replace(ended, part=call)]
+
+
+class _StreamedCall:
+    """A call that is sent while it grows. is_begun: its start was sent. ended: its end, if that waits."""
+
+    def __init__(self, start: PartStarted, arguments: ArgumentStream) -> None:
+        self.start = start
+        self.arguments = arguments
+        self.is_begun = False
+        self.ended: PartEnded | None = None
+
+    @property
+    def waits(self) -> bool:
+        return self.arguments.is_waiting or self.ended is not None or not self.is_begun
+
+    def grown(self, event: PartDelta) -> list[Event]:
+        ready = self.arguments.feed(event.text)
+        if ready == event.text:
+            return [event]
+        return [PartDelta(event.index, ready)] if ready else []

@@ -37,7 +37,7 @@ kind = "openai-chat"
 base_url = "https://api.openai.com/v1/"
 key = "env:OPENAI_API_KEY"
 tools = "auto"
-guard = "check"
+guard = "repair"
 verbatim = "auto"
 models = ["gpt-5.5"]
 [models]
@@ -527,7 +527,7 @@ def test_simulated_tools_are_corrected_unless_the_owner_says_otherwise() -> None
     assert (own.guard, own.policy, own.unknown_tool) == ("check", "error", "emit")
     assert backend('kind = "codex"\ntier = "sentinel"').is_simulated
     native = backend('kind = "openai-chat"')
-    assert (native.is_simulated, native.guard, native.policy) == (False, "check", "pass")
+    assert (native.is_simulated, native.guard, native.policy) == (False, "repair", "pass")
 
 
 def test_the_removed_tier_of_codex_is_accepted_with_a_warning() -> None:

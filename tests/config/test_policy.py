@@ -19,7 +19,7 @@ def test_the_first_pattern_that_fits_goes_first(model: str, level: str) -> None:
 
 def test_without_patterns_all_are_treated_alike() -> None:
     assert Policy(guard="repair").guard_for("anything") == "repair"
-    assert Policy().guard_for("anything") == "check"
+    assert Policy().guard_for("anything") == "repair"
 
 
 def test_what_the_owner_wrote_is_what_is_done() -> None:
@@ -37,6 +37,6 @@ def test_what_the_owner_wrote_is_what_is_done() -> None:
     )
 
 
-def test_left_alone_it_checks_and_would_correct_twice() -> None:
+def test_by_default_calls_are_repaired_and_would_be_corrected_twice() -> None:
     policy = policy_of(BackendConfig(name="b", kind="demo"))
-    assert (policy.guard_for("m"), policy.terms) == ("check", Corrections(corrections=2, policy="pass"))
+    assert (policy.guard_for("m"), policy.terms) == ("repair", Corrections(corrections=2, policy="pass"))

@@ -100,7 +100,7 @@ def test_ids_are_fitted_to_the_back_end_and_pairs_stay_pairs() -> None:
 def test_H137_a_model_that_repeats_itself_is_told_only_where_it_is_guarded(level: Guard) -> None:
     rounds = [message for number in range(4) for message in (called(f"c{number}"), answered(f"c{number}"))]
     job = prepared(request_of(user(), *rounds), Closed(), level)
-    is_instructed = level in ("repair", "retry")
+    is_instructed = level == "retry"
     assert ("loop" in {loss.feature for loss in job.losses}) == is_instructed
     assert ("Notice" in str(job.request.messages)) == is_instructed
 

@@ -34,21 +34,27 @@ class CallRepairer(CallMonitor):
         super().__init__(validator, has_tools=has_tools)
         self._streams: dict[int, _StreamedCall] = {}
 
-    @property
-    def withholds(self) -> bool:  # type: ignore[override] # a constant there
-        return any(call.waits for call in self._streams.values())
-
     def passes(self, delta: PartDelta) -> bool:
         call = self._streams.get(delta.index)
         return call is None or call.arguments.passes(delta.text)
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing changes."""
+        streams = self._streams
+        if len(events) == 1 and type(delta := events[0]) is PartDelta:
+            if (call := streams.get(delta.index)) is None:
+                return self._named(events)
+            ready = call.arguments.feed(delta.text)
+            self.withholds = call.waits or (len(streams) > 1 and any(other.waits for other in streams.values()))
+            if ready == delta.text:
+                return events
+            return [PartDelta(delta.index, ready)] if ready else []
         events = self._named(events)
         ended = {event.index for event in events if type(event) is PartEnded}
         sent = [one for event in events for one in self._event(event, ended)]
+        self.withholds = any(call.waits for call in streams.values())
         if self._indexes is None:
-            self.reads_deltas = bool(self._streams)
+            self.reads_deltas = bool(streams)
         return events if sent == events else sent
 
     def _event(self, event: Event, ended: set[int]) -> list[Event]:

@@ -28,15 +28,13 @@ MakeSplitter: TypeAlias = Callable[[int], CallSplitter]  # by the index of the f
 
 
 class CallObserver(Protocol):
-    """Sees calls under the names that the back end knows, before all other steps. reads_deltas: it must see every delta now."""
+    """Sees calls under the names that the back end knows, before all other steps. reads_deltas: it must see every delta now.
+    withholds: events that it has received wait to be sent."""
 
     reads_deltas: bool
+    withholds: bool
     changed: str
     losses: list[Loss]
-
-    @property
-    def withholds(self) -> bool:
-        """Events that were received wait to be sent."""
 
     def send(self, events: list[Event]) -> list[Event]: ...
 
@@ -205,10 +203,9 @@ class CallMonitor:
         self._indexes: PartIndexes | None = None  # set once a call came that is sent as text
         self._unoffered: set[int] = set()  # parts that are calls of a model without tools
         self.reads_deltas = False
+        self.withholds = False
         self.changed = ""
         self.losses: list[Loss] = []
-
-    withholds = False
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing changes."""
@@ -280,11 +277,10 @@ class CallMonitor:
 class CallCounter:
     """Only counts calls. One whose arguments are no object is invalid under any schema."""
 
-    withholds = False
-
     def __init__(self, tally: CallTally) -> None:
         self._tally = tally
         self.reads_deltas = False
+        self.withholds = False
         self.changed = ""
         self.losses: list[Loss] = []
 

@@ -29,13 +29,13 @@ class Corrections(Struct, frozen=True, kw_only=True):
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """guard: "off" changes nothing, "check" streams calls and counts invalid ones, "repair" and "retry" hold calls until they
-    are valid. guards: the same for models whose names match a pattern; the first match takes precedence over guard. grammar: whether
+    """guard: "off" changes nothing, "check" streams calls and counts invalid ones, "repair" repairs them while they stream, "retry" holds
+    calls until they are valid. guards: the same for models whose names match a pattern; the first match takes precedence over guard. grammar: whether
     requests constrain the output to a schema; "auto" where the profile says so or a trial worked."""
 
     verbatim: str = "auto"
     tools: Literal["auto", "native", "simulate"] = "auto"
-    guard: Guard = "check"
+    guard: Guard = "repair"
     guards: Mapping[str, Guard] = {}
     terms: Corrections = Corrections()
     grammar: Grammar = "auto"

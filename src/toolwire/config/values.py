@@ -61,7 +61,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     key: Secret = Secret()
     tools: Literal["auto", "native", "simulate"] = "auto"
     tool_kinds: Literal["auto", "all", "functions"] = "auto"
-    guard: Guard = "check"
+    guard: Guard = "repair"
     guards: dict[str, Guard] = {}  # by model name, with * as wildcard
     max_corrections: Corrections = 2
     policy: Literal["pass", "text", "error"] = "pass"

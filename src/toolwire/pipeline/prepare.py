@@ -163,7 +163,7 @@ class Preparation:
 
     def note_repetition(self, job: Job) -> None:
         """Tell a model that repeats the same call that it does."""
-        if job.guard not in ("repair", "retry") or not job.has_past:
+        if job.guard != "retry" or not job.has_past:
             return
         messages = with_loop_notices(job.request.messages)
         if messages is not job.request.messages:

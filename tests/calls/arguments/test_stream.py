@@ -41,7 +41,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["path"],
 }
 TEXTS = st.text(max_size=40) | st.sampled_from(
-    ['", "count": 2', "path", "write", "}", ", ", "\ud83d\ude00", "[1]", "a" * 400]
+    ['", "count": 2', "path", "write", "}", ", ", "\U0001f600", "[1]", "a" * 400]
 )
 VALUES = st.fixed_dictionaries(
     {"path": TEXTS},

@@ -54,7 +54,7 @@ RAW_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "empty fragments": ("", '{"location"', "", "", ':"Paris"}', ""),
 }
 
-# Arguments that are no object are the model's own mistake: they are forwarded unchanged, and a guard may repair them.
+# Arguments that are no object are the model's own mistake: they are repaired if their meaning is certain, else forwarded unchanged.
 ODD_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "arguments that are no JSON": ('{"location": Par', "is}"),
     "arguments that stop in mid-string": ('{"location": "Par',),

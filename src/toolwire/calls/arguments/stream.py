@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from enum import Enum, auto
 
 from ...types import Json
 from ...wire.exact_json import BadJson, decode
@@ -29,9 +28,8 @@ _MOST_HELD = 4096  # characters that wait without a doubt
 _DEEPEST = 64
 _CAREFUL = 256  # characters of a string in which a forgotten quote is expected
 
-_PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _TEXT = re.compile(
-    r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))*'
+    r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))*+'
 )
 _ESCAPE_BEGUN = re.compile(r"\\(?:u(?:[0-9a-fA-F]{0,4}|[dD][89abAB][0-9a-fA-F]{2}\\(?:u[0-9a-fA-F]{0,4})?))?")
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -41,16 +39,16 @@ _LITERALS = {"true": True, "false": False, "null": None}
 _TAIL = re.compile(r"[\s,}\]]+\Z")
 
 
-class _Expects(Enum):
-    VALUE = auto()
-    FIRST_NAME = auto()  # or the end of the object
-    NAME = auto()
-    COLON = auto()
-    FIRST_ITEM = auto()  # or the end of the list
-    SEPARATOR = auto()  # after a value
-    TEXT = auto()  # inside a string
-    SCALAR = auto()  # inside a number or a literal
-    NOTHING = auto()  # after the last bracket
+# What the scanner expects next.
+_VALUE = 0
+_FIRST_NAME = 1  # or the end of the object
+_NAME = 2
+_COLON = 3
+_FIRST_ITEM = 4  # or the end of the list
+_SEPARATOR = 5  # after a value
+_INSIDE_TEXT = 6
+_INSIDE_SCALAR = 7
+_NOTHING = 8  # after the last bracket
 
 
 class _Container:
@@ -74,7 +72,7 @@ class ArgumentStream:
         self._tool_name = tool_name
         self._shape = shape  # of the value that is expected or read
         self._stack: list[_Container] = []
-        self._expects = _Expects.VALUE
+        self._expects = _VALUE
         self._sent: list[str] = []
         self._waiting: list[str] = []  # after a doubt
         self._text = ""  # received and not sent
@@ -97,7 +95,7 @@ class ArgumentStream:
 
     def passes(self, text: str) -> bool:
         """Whether the text only extends a long free string and nothing waits. If so it counts as sent."""
-        if self._length < _CAREFUL or self._text or not self._is_free or _PLAIN.fullmatch(text) is None:
+        if self._length < _CAREFUL or self._text or not self._is_free or _TEXT.fullmatch(text) is None:
             return False
         self._sent.append(text)
         return True
@@ -133,9 +131,9 @@ class ArgumentStream:
         safe = 0
         while self._position < len(self._text) and not self.doubt:
             before = self._position
-            if self._expects is _Expects.TEXT:
+            if self._expects == _INSIDE_TEXT:
                 safe = self._read_text(safe)
-            elif self._expects is _Expects.SCALAR:
+            elif self._expects == _INSIDE_SCALAR:
                 self._read_scalar()
             else:
                 self._position = _BLANKS.match(self._text, before).end()  # type: ignore[union-attr] # always matches
@@ -149,31 +147,34 @@ class ArgumentStream:
     def _read_token(self, character: str, safe: int) -> int:
         expects, at = self._expects, self._position
         self._position += 1
-        match expects:
-            case _Expects.VALUE:
-                return self._begin(character, at, safe)
-            case _Expects.FIRST_ITEM if character == "]":
-                self._close()
-            case _Expects.FIRST_ITEM:
-                self._shape = self._stack[-1].next_item()
-                return self._begin(character, at, safe)
-            case _Expects.FIRST_NAME if character == "}":
-                self._close()
-            case _Expects.FIRST_NAME | _Expects.NAME if character == '"':
-                self._expects, self._start, self._is_name, self._is_free = _Expects.TEXT, at, True, False
-            case _Expects.COLON if character == ":":
-                self._expects = _Expects.VALUE
-            case _Expects.SEPARATOR if character == ",":
-                inner = self._stack[-1]
-                if inner.is_object:
-                    self._expects = _Expects.NAME
-                else:
-                    self._shape, self._expects = inner.next_item(), _Expects.VALUE
-            case _Expects.SEPARATOR if character == ("}" if self._stack[-1].is_object else "]"):
-                self._close()
-            case _:
-                self.hold("it is not JSON")
+        if expects == _VALUE:
+            return self._begin(character, at, safe)
+        if expects == _SEPARATOR:
+            self._separate(character)
+        elif expects == _COLON and character == ":":
+            self._expects = _VALUE
+        elif expects in (_NAME, _FIRST_NAME) and character == '"':
+            self._expects, self._start, self._is_name, self._is_free = _INSIDE_TEXT, at, True, False
+        elif (expects == _FIRST_NAME and character == "}") or (expects == _FIRST_ITEM and character == "]"):
+            self._close()
+        elif expects == _FIRST_ITEM:
+            self._shape = self._stack[-1].next_item()
+            return self._begin(character, at, safe)
+        else:
+            self.hold("it is not JSON")
         return safe
+
+    def _separate(self, character: str) -> None:
+        inner = self._stack[-1]
+        if character == ",":
+            if inner.is_object:
+                self._expects = _NAME
+            else:
+                self._shape, self._expects = inner.next_item(), _VALUE
+        elif character == ("}" if inner.is_object else "]"):
+            self._close()
+        else:
+            self.hold("it is not JSON")
 
     def _begin(self, character: str, at: int, safe: int) -> int:
         """A value begins. If it looks right, all before it can be sent."""
@@ -185,7 +186,7 @@ class ArgumentStream:
                 self.hold("a value has another type")
                 return safe
             self._stack.append(_Container(shape, is_object))
-            self._expects = _Expects.FIRST_NAME if is_object else _Expects.FIRST_ITEM
+            self._expects = _FIRST_NAME if is_object else _FIRST_ITEM
         elif not self._stack:
             self.hold("it is not an object")
         elif character == '"':
@@ -194,11 +195,11 @@ class ArgumentStream:
                 return safe
             self._is_name, self._length = False, 0
             self._is_free = shape.is_free_text and not shape.is_text_union
-            self._expects = _Expects.TEXT
+            self._expects = _INSIDE_TEXT
             self._names = self._other_names()
             return safe if self._names else at
         else:
-            self._expects, self._position = _Expects.SCALAR, at
+            self._expects, self._position = _INSIDE_SCALAR, at
             return safe  # its type is known at its end
         return at
 
@@ -255,7 +256,7 @@ class ArgumentStream:
             if self._shape.is_text_union:
                 self.hold("a string may hold JSON")
         self._is_free = False
-        self._expects = _Expects.SEPARATOR
+        self._expects = _SEPARATOR
 
     def _end_name(self, written: str) -> None:
         inner, name = self._stack[-1], _value(written)
@@ -263,7 +264,7 @@ class ArgumentStream:
             self.hold("a member has an unknown name, or one that was used before")
             return
         inner.names.add(name)
-        self._shape, self._expects = inner.shape.member(name), _Expects.COLON
+        self._shape, self._expects = inner.shape.member(name), _COLON
 
     def _read_scalar(self) -> None:
         end = _SCALAR.match(self._text, self._position).end()  # type: ignore[union-attr] # always matches
@@ -271,7 +272,7 @@ class ArgumentStream:
         if end == len(self._text):
             return
         self._check(self._text[self._start : end])
-        self._expects = _Expects.SEPARATOR
+        self._expects = _SEPARATOR
 
     def _check(self, written: str) -> None:
         is_json = written[:1] == '"' or written in _LITERALS or _NUMBER.fullmatch(written) is not None
@@ -285,11 +286,11 @@ class ArgumentStream:
     def _close(self) -> None:
         closed = self._stack.pop()
         if not self._stack:
-            self._expects = _Expects.NOTHING
+            self._expects = _NOTHING
         elif closed.is_object and not closed.shape.required <= closed.names:
             self.hold("a member is missing")
         else:
-            self._expects = _Expects.SEPARATOR
+            self._expects = _SEPARATOR
 
 
 def _value(written: str) -> Json:

@@ -61,7 +61,7 @@ class CallRepairer(CallMonitor):
         """ended: the parts that end in the same batch of events."""
         match event:
             case PartStarted():
-                before = self._settled(frozenset(), event.choice)
+                before = self._resolved(frozenset(), event.choice)
                 return before + self._started(event, is_whole=event.index in ended)
             case PartDelta(index=index) if index in self._streams:
                 return self._streams[index].grown(event)
@@ -74,7 +74,7 @@ class CallRepairer(CallMonitor):
             case Finished():
                 cut = cut_choices(event)
                 self._validate(cut)
-                return [*self._settled(cut), event]
+                return [*self._resolved(cut), event]
             case Failed():
                 self._streams.clear()
                 return [event]
@@ -92,7 +92,7 @@ class CallRepairer(CallMonitor):
         call.is_begun = True
         return [event]
 
-    def _settled(self, cut: frozenset[int], choice: int | None = None) -> list[Event]:
+    def _resolved(self, cut: frozenset[int], choice: int | None = None) -> list[Event]:
         """The calls that wait for the answer to go on, of one choice or of all."""
         waiting = [
             index

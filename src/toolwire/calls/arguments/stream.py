@@ -22,7 +22,7 @@ from collections.abc import Collection
 
 from ...types import Json
 from ...wire.exact_json import BadJson, decode
-from ..schemas.shape import Shape
+from ..schemas.shape import ValueShape
 
 _MOST_HELD = 4096  # characters that wait without a doubt
 _DEEPEST = 64
@@ -54,13 +54,13 @@ _NOTHING = 8  # after the last bracket
 class _Container:
     """An open object or list."""
 
-    def __init__(self, shape: Shape, is_object: bool) -> None:
+    def __init__(self, shape: ValueShape, is_object: bool) -> None:
         self.shape = shape
         self.is_object = is_object
         self.names: set[str] = set()
         self.count = 0
 
-    def next_item(self) -> Shape:
+    def next_item(self) -> ValueShape:
         self.count += 1
         return self.shape.member(self.count - 1)
 
@@ -68,7 +68,7 @@ class _Container:
 class ArgumentStream:
     """The arguments of one call. doubt: why the rest of the call is held, "" while it is not."""
 
-    def __init__(self, shape: Shape, tool_name: str = "") -> None:
+    def __init__(self, shape: ValueShape, tool_name: str = "") -> None:
         self._tool_name = tool_name
         self._shape = shape  # of the value that is expected or read
         self._stack: list[_Container] = []

@@ -22,7 +22,7 @@ from ...types import Json, JsonObject, Tool
 from ...wire.exact_json import BadJson, encode
 from .keywords import INNER, INNER_LISTS, SAME, SAME_LISTS, children, pointer, referred, types_of
 from .reader import BACKTRACKING, LINEAR, NormalSchema, SchemaPatterns, Uncheckable, UnreadableSchema, read
-from .shape import Shape
+from .shape import ValueShape
 
 Fault: TypeAlias = jsonschema_rs.ValidationError
 
@@ -62,9 +62,9 @@ class Checker:
             self._for_long = _compiled(_without_slow(reading.schema, reading.patterns), LINEAR)
 
     @cached_property
-    def shape(self) -> Shape:
+    def shape(self) -> ValueShape:
         """What is known of the arguments before they are complete."""
-        return Shape(self.schema, [self.schema])
+        return ValueShape(self.schema, [self.schema])
 
     def fits(self, arguments: Json, size: int) -> bool:
         """size is that of the arguments as text, or a little more; raises TooCostly."""

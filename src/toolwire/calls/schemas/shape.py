@@ -12,18 +12,18 @@ from functools import cached_property
 from ...types import Json, JsonObject
 from .keywords import inside, schemas_of, types_of
 
-_BOUNDS = ("pattern", "format", "maxLength", "not", "if")  # the string must be complete before it can be judged
+_BOUNDS = ("pattern", "maxLength", "not", "if")  # the string must be complete before it can be judged
 _UNITS = 12  # at most so many characters of JSON are one character: two \u escapes
 _MOST = 1000  # shapes of members that are remembered for one object
 
 
-class Shape:
+class ValueShape:
     """root: the schema as the reader wrote it. schemas: those that apply to this place."""
 
     def __init__(self, root: JsonObject, schemas: list[Json]) -> None:
         self._root = root
         self._schemas = schemas_of(root, schemas)
-        self._members: dict[str | int, Shape] = {}
+        self._members: dict[str | int, ValueShape] = {}
         self.types = frozenset[str]().union(*map(types_of, self._schemas)) or frozenset(
             name for option in self.options or () for name in _types(option)
         )
@@ -77,10 +77,10 @@ class Shape:
             return False  # 10.0 is valid, but 10 is the form that tools expect (H073)
         return self.options is None or any(type(option) is type(value) and option == value for option in self.options)
 
-    def member(self, name: str | int) -> Shape:
+    def member(self, name: str | int) -> ValueShape:
         found = self._members.get(name)
         if found is None:
-            found = Shape(self._root, [one for schema in self._schemas for one in inside(schema, name)])
+            found = ValueShape(self._root, [one for schema in self._schemas for one in inside(schema, name)])
             if len(self._members) < _MOST:
                 self._members[name] = found
         return found

@@ -19,11 +19,13 @@ from .arguments import Invalid, Problem, Repaired, Valid, judge, tool_error, unk
 from .arguments.completion import completion
 from .arguments.stream import ArgumentStream
 from .schemas import Schemas
+from .schemas.keywords import properties_of
 from .tools.encoded_arguments import ArgumentDecoder
 from .tools.names import ToolNames, is_legal
 
 _MOST_LOGGED = 100  # calls that are listed by name; all are counted
 _LONGEST = 100  # characters of an id or a name
+_MOST_MEMBERS = 20  # of a repaired call that are named
 _ILLEGAL_NAME = "a name that no tool can have"
 _UNKNOWN = ("unknown", "barred", "unasked")
 _SHOWN = 300
@@ -40,6 +42,15 @@ class CallMade(Struct, frozen=True):
     id: str
     name: str
     outcome: str
+
+
+class RepairedCall(Struct, frozen=True):
+    """members: top-level members that have another value than the model wrote; empty if it wrote no JSON object."""
+
+    id: str
+    name: str
+    members: tuple[str, ...]
+    repairs: tuple[str, ...]
 
 
 class LocalCall(Struct, frozen=True, kw_only=True):
@@ -70,6 +81,7 @@ class CallTally(Struct, kw_only=True):
     last_round: int = 0  # index of the first part of the last round
     repairs: Counter[str] = field(default_factory=Counter)  # by kind of repair
     calls: list[CallMade] = []
+    repaired_calls: list[RepairedCall] = []
 
     def note(self, call: ToolCall, outcome: str) -> None:
         """List the call for the log. An illegal name is left out, because it may hold text of the arguments."""
@@ -241,9 +253,22 @@ class CallValidator:
             return finding
         tally.invalid += 1
         if isinstance(finding, Repaired):
-            tally.repaired += 1
-            tally.repairs.update(finding.repairs)
+            self._count_repair(call, tool, finding)
         return finding
+
+    def _count_repair(self, call: ToolCall, tool: Tool, repaired: Repaired) -> None:
+        tally = self.tally
+        tally.repaired += 1
+        tally.repairs.update(repaired.repairs)
+        if len(tally.repaired_calls) < _MOST_LOGGED:
+            before, after = call.args or {}, repaired.args
+            names = [
+                name for name in properties_of(tool.schema or {}) if before and before.get(name) != after.get(name)
+            ]
+            members = tuple(names[:_MOST_MEMBERS])
+            tally.repaired_calls.append(
+                RepairedCall(call.id[:_LONGEST], tool.name[:_LONGEST], members, repaired.repairs)
+            )
 
     def feedback(self, call: ToolCall, finding: Invalid | UnknownCall) -> JsonObject:
         """The result that the model gets for a call that was not made."""

@@ -256,9 +256,18 @@ class Answer(EventAnswer):
             self._is_stored = True
             if self._pipe.error is None:
                 await self._store_signatures(record.tally.last_round)
-            if record.is_debugged and record.is_stream:
-                wire = b"event: toolwire.debug\ndata: " + self.report() + b"\n\n" + wire
+            if record.is_stream:
+                wire = self._stream_report() + wire
         await write(wire)
+
+    def _stream_report(self) -> bytes:
+        """A comment, which every client ignores that does not look for it, and an event for a client that asked for one."""
+        losses, record = self.losses, self._job.record
+        found = record.stream_report(losses)
+        comment = b"" if found is None else b": toolwire " + encode(found) + b"\n\n"
+        if not record.is_debugged:
+            return comment
+        return comment + b"event: toolwire.debug\ndata: " + encode(record.debug_report(losses)) + b"\n\n"
 
     async def _store(self, stored: StoredTurn) -> None:
         """A store that fails is reported as a loss; the client gets its answer."""

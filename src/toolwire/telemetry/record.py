@@ -68,11 +68,24 @@ class Record(Struct, kw_only=True):
             "more_local_calls": max(0, len(self.local) - _MAX_LOCAL),
             "argument_repairs": dict(tally.repairs),
             "history_repairs": dict(self.history),
-            "losses": [
-                {"feature": loss.feature, "where": loss.where, "why": loss.why} for loss in losses[:_MAX_LOSSES]
-            ],
-            "more_losses": max(0, len(losses) - _MAX_LOSSES),
+            **_listed(losses),
         }
+
+    def stream_report(self, losses: list[Loss]) -> JsonObject | None:
+        """What was repaired and lost, for the comment at the end of a stream; None if nothing was."""
+        repaired = self.tally.repaired_calls
+        if not (losses or repaired):
+            return None
+        calls = [
+            {"call": call.id, "tool": call.name, "members": list(call.members), "repairs": list(call.repairs)}
+            for call in repaired[:_MAX_LOSSES]
+        ]
+        return {"request": self.request_id, "repaired": calls, **_listed(losses)}
+
+
+def _listed(losses: list[Loss]) -> JsonObject:
+    listed = [{"feature": loss.feature, "where": loss.where, "why": loss.why} for loss in losses[:_MAX_LOSSES]]
+    return {"losses": listed, "more_losses": max(0, len(losses) - _MAX_LOSSES)}
 
 
 class Telemetry(Protocol):

@@ -1,7 +1,8 @@
-"""Settings for all tests. Slow test modules carry `pytestmark = pytest.mark.slow`; `make check` skips them, `make test` runs them."""
+"""Settings for all tests. Slow tests carry `pytest.mark.slow`; `make check` skips them, `make test` runs them."""
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
 from collections.abc import Generator
@@ -9,22 +10,37 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-from tests.thorough import is_thorough
-
-# No deadline: the duration of one example depends on the machine. Examples are derandomized, so that a green run stays green until
-# the code changes; a thorough run looks for new examples.
-settings.register_profile("toolwire", deadline=None, derandomize=not is_thorough())
-settings.load_profile("toolwire")
+from tests.thorough import examples, is_thorough, set_quick_gate
 
 _LONGEST = 300  # seconds for one test
 _IS_SLOW_MODULE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.slow", re.MULTILINE)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    set_quick_gate(_is_quick_gate(config))
+    # No limits of time: the duration of one example depends on the machine. Examples are derandomized, so that a green run stays
+    # green until the code changes; a thorough run looks for new examples.
+    limits = examples(100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not is_thorough())
+    settings.register_profile("toolwire", limits)
+    settings.load_profile("toolwire")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects without garbage collection, which would take half of the time; no later collection looks at modules and test items."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """The quick gate does not even import slow modules: importing them would take a third of its time."""
-    if config.getoption("markexpr") != "not slow" or collection_path.suffix != ".py":
+    if not _is_quick_gate(config) or collection_path.suffix != ".py":
         return None
     return True if _IS_SLOW_MODULE.search(collection_path.read_text(encoding="utf-8")) else None
 
@@ -39,6 +55,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, former)
+
+
+def _is_quick_gate(config: pytest.Config) -> bool:
+    return bool(config.getoption("markexpr") == "not slow")
 
 
 def _expire(number: int, frame: FrameType | None) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from tests.thorough import examples
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.tools.names import ToolNames
 from toolwire.calls.validation import CallTally, CallValidator, ToolOffer
@@ -102,5 +102,5 @@ def sliced(events: Sequence[Event], cuts: Sequence[int]) -> list[list[Event]]:
     return [list(events[start:end]) for start, end in pairwise(places)]
 
 
-quickly = settings(max_examples=40, deadline=None)
+quickly = examples(40)
 cuts = st.lists(st.integers(0, 1000), max_size=12)

@@ -7,9 +7,10 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.config.toml_lines import KeyPath, dotted, key_lines, parse
 from toolwire.errors import ConfigError
 
@@ -149,7 +150,6 @@ def paths_of(value: Any, prefix: KeyPath = ()) -> set[KeyPath]:
     }
 
 
-@settings(deadline=None)
 @given(st.lists(LINES, max_size=6))
 def test_exactly_the_keys_of_the_document_have_lines(lines: list[str]) -> None:
     text = "\n".join(lines)
@@ -162,7 +162,7 @@ def test_exactly_the_keys_of_the_document_have_lines(lines: list[str]) -> None:
     assert all(1 <= line <= text.count("\n") + 1 for line in found.values())
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(ConfigError):

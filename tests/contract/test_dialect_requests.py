@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contract.sourceless import without_sources
 from tests.dialects.answers import JSON, WORDS
 from tests.dialects.playing import ALL, NAMES
+from tests.thorough import examples
 from toolwire.calls.tools.adapter import adapt_ids
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 PROFILES = {"chat": PLAIN_CHAT, "responses": RESPONSES, "messages": ANTHROPIC, "gemini": GEMINI_API}
 CLIENTS = sorted((Path(__file__).parent.parent / "wire" / "clients").glob("*.json"))
-quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = examples(80)
 each_dialect = pytest.mark.parametrize("dialect", ALL)
 each_pair = pytest.mark.parametrize(("left", "right"), [(left, right) for left in ALL for right in ALL])
 
@@ -362,7 +363,7 @@ def mutated(data: st.DataObject, value: Any) -> Any:
 
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=150)
+@examples(150)
 def test_a_request_with_one_error_is_decoded_or_rejected(dialect: str, data: st.DataObject) -> None:
     value = RICH[dialect]
     for _ in range(data.draw(st.integers(1, 2))):

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.answers import FAMILIES, JSON, WORDS, essence
 from tests.dialects.playing import ALL, answer_in, asking, body_in, check, events_in, minting, out, pieces, run
 from tests.dialects.wires import REGULAR
-from tests.thorough import is_thorough
+from tests.thorough import examples, is_thorough
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.events import Event, Failed, Finished, FoldedAnswer, PartEnded, Started, fold, unfold
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 PAIRS = [(left, right) for left in ALL for right in ALL]
 each_dialect = pytest.mark.parametrize("dialect", ALL)
 each_pair = pytest.mark.parametrize(("left", "right"), PAIRS)
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = examples(40)
 
 STEP = 1 if is_thorough() else 3  # of places to cut at
 
@@ -137,7 +137,7 @@ def test_H018_H072_arguments_survive_two_dialects(left: str, right: str, is_stre
 @pytest.mark.slow
 @each_pair
 @given(data=st.data())
-@settings(quick, max_examples=15)
+@examples(15)
 def test_calls_survive_between_dialects(left: str, right: str, data: st.DataObject) -> None:
     answer = data.draw(FAMILIES[left].filter(lambda answer: len(answer.finished.choices) == 1))
     before = [ended.part for ended in answer.parts if isinstance(ended.part, ToolCall)]
@@ -203,7 +203,7 @@ OBJECTS = st.dictionaries(KEYS, WILD, max_size=7)
 @pytest.mark.slow
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=60 if is_thorough() else 30)
+@examples(30)
 def test_any_events_end_in_one_terminal_event(dialect: str, data: st.DataObject) -> None:
     wire = b""
     for _ in range(data.draw(st.integers(1, 8))):
@@ -220,7 +220,7 @@ def test_any_events_end_in_one_terminal_event(dialect: str, data: st.DataObject)
 
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=60)
+@examples(60)
 def test_a_regular_stream_with_one_wild_frame_keeps_the_contract(dialect: str, data: st.DataObject) -> None:
     whole = REGULAR[dialect].split(b"\n\n")
     place = data.draw(st.integers(0, len(whole) - 2))
@@ -258,7 +258,7 @@ def mutated(data: st.DataObject, value: Any) -> Any:
     wire=st.binary(max_size=200)
     | st.lists(st.binary(max_size=30), max_size=5).map(lambda x: b"data: " + b"\n\ndata: ".join(x))
 )
-@settings(quick, max_examples=100)
+@examples(100)
 def test_any_bytes_end_in_one_terminal_event(dialect: str, wire: bytes) -> None:
     for events in (
         run(DIALECTS[dialect].stream_decoder(asking(dialect)), [wire]),
@@ -270,7 +270,7 @@ def test_any_bytes_end_in_one_terminal_event(dialect: str, wire: bytes) -> None:
 
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=80)
+@examples(80)
 def test_any_body_ends_in_one_terminal_event(dialect: str, data: st.DataObject) -> None:
     request = asking(dialect, is_stream=False)
     regular = json.loads(out(dialect, events_in(dialect, REGULAR[dialect]), request))
@@ -280,7 +280,7 @@ def test_any_body_ends_in_one_terminal_event(dialect: str, data: st.DataObject) 
 
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=60)
+@examples(60)
 def test_any_error_body_is_decoded(dialect: str, data: st.DataObject) -> None:
     body = data.draw(
         st.binary(max_size=50)

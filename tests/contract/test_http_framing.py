@@ -13,10 +13,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.server.wire import Line, Response, requests_by_h11, responses_by_h11
+from tests.thorough import examples
 from toolwire.config.file import BackendConfig, Config, ServerConfig, StoreConfig, with_backends
 from toolwire.config.secret import Secret
 from toolwire.server import App
@@ -286,7 +287,7 @@ def message(method: bytes, offer: bytes, body: bytes, is_chunked: bool) -> bytes
     return start + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(messages(), min_size=1, max_size=5), st.lists(st.integers(1, 90), max_size=12))
 def test_any_requests_in_any_pieces(requests: list[bytes], sizes: list[int]) -> None:
     data = b"".join(requests)

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.playing import ALL, NOW, asking, minting
-from tests.thorough import is_thorough
+from tests.thorough import examples, is_thorough
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import AnswerContext
@@ -180,7 +180,7 @@ def answers(draw: st.DrawFn) -> list[Words | Call]:
 
 
 @given(answers(), st.sampled_from([*MANNERS, LEGACY]), st.booleans(), st.booleans(), st.booleans())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_answer_of_a_chat_server(
     items: list[Words | Call], manner: Manner, has_bare_header: bool, has_finish: bool, has_mark: bool
 ) -> None:
@@ -189,13 +189,13 @@ def test_any_answer_of_a_chat_server(
 
 
 @given(answers())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_answer_of_a_messages_server(items: list[Words | Call]) -> None:
     check("messages", messages(items))
 
 
 @given(answers())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_answer_of_a_gemini_server(items: list[Words | Call]) -> None:
     check("gemini", gemini(items))
 
@@ -212,6 +212,6 @@ def test_any_answer_of_a_gemini_server(items: list[Words | Call]) -> None:
         order=st.sampled_from(["sequential", "interleaved"]),
     ).filter(lambda leaving: leaving.is_decidable),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_answer_of_a_responses_server(items: list[Words | Call], leaving: Leaving) -> None:
     check("responses", responses(items, leaving))

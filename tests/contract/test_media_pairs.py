@@ -14,13 +14,14 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
 from anthropic.types import MessageParam, TextBlockParam
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 
 from tests.contract.sourceless import without_sources
 from tests.dialects.playing import NAMES
+from tests.thorough import examples
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.profiles import OPENAI_CHAT
@@ -231,7 +232,7 @@ ANY = st.one_of(
 
 
 @given(st.lists(st.tuples(st.sampled_from(PLACES), ANY), min_size=1, max_size=6), st.sampled_from(NAMES), st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(150)
 def test_nothing_disappears(media: list[tuple[str, Sent]], client: str, data: st.DataObject) -> None:
     target = data.draw(st.sampled_from(sorted(TARGETS)))
     parts: dict[str, list[Any]] = {}

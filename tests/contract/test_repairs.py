@@ -10,10 +10,10 @@ import pytest
 from bench.repairs.damage import Damage
 from bench.repairs.measure import Measurement, Tally, every_damage, pairs, same, show
 from bench.repairs.samples import Sample, bundled, livened
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.thorough import is_thorough
+from tests.thorough import examples, is_thorough
 from toolwire.calls.arguments import Invalid, Repaired, judge
 from toolwire.calls.arguments.completion import completion
 from toolwire.calls.arguments.stream import ArgumentStream
@@ -116,7 +116,7 @@ def described(value: Any, more: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.dictionaries(names, values, min_size=1, max_size=5), st.lists(names, max_size=3))
 def test_H031_no_prefix_of_a_call_becomes_another_call(arguments: dict[str, Any], more: list[str]) -> None:
     """Cut and known to be: invalid. Not known to be: invalid, or the very call, where only brackets were missing."""

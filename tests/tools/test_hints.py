@@ -30,11 +30,12 @@ from uuid import UUID
 import jsonschema
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
+from tests.thorough import examples
 from toolwire.tools.hints import Hints, Unsupported
 from toolwire.tools.shapes import Mismatch, Shape
 from toolwire.types import Json, JsonObject
@@ -222,7 +223,7 @@ def test_values_that_fit_convert(name: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(st.sampled_from(sorted(HINTS)).flatmap(lambda name: st.tuples(st.just(name), _alike(name))))
 def test_a_value_converts_exactly_when_it_fits_the_schema(case: tuple[str, Json]) -> None:
     name, value = case

@@ -10,9 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from tests.tools.workspace.box import CANARY, Box, text_of
 from toolwire.tools.workspace import Limits
 
@@ -66,13 +67,13 @@ def filled(box: Box, path: str) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(tree=_TREES, uses=_USES)
 def test_nothing_outside_is_ever_touched(tree: list[tuple[str, str, str]], uses: list[dict[str, object]]) -> None:
     check(tree, uses)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(tree=_TREES, uses=_USES)
 def test_nothing_outside_is_touched_in_short(tree: list[tuple[str, str, str]], uses: list[dict[str, object]]) -> None:
     check(tree, uses)

@@ -10,9 +10,10 @@ import time
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.wire.connect import (
     BROKE_OFF,
     MAX_FRAME,
@@ -66,7 +67,7 @@ def test_any_two_cuts_give_the_same() -> None:
     assert read(*(STREAM[at : at + 1] for at in range(len(STREAM)))) == ITEMS
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     st.lists(st.tuples(st.binary(max_size=70), st.booleans()), max_size=8),
     st.lists(st.integers(0, 600), max_size=12),
@@ -168,7 +169,7 @@ JSON = st.recursive(
 NAMED = st.dictionaries(st.sampled_from(["code", "message", "details", "type", "value", "debug", "error"]), JSON)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(NAMED | JSON, st.booleans())
 def test_no_end_frame_raises(value: object, is_error: bool) -> None:
     payload = json.dumps({"error": value} if is_error else value).encode()
@@ -243,7 +244,7 @@ def test_gzip_that_is_none_or_not_whole_breaks_the_stream(payload: bytes) -> Non
         ConnectDecoder().feed(head(1, len(payload)) + payload)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.binary(max_size=60), st.integers(0, 60))
 def test_garbage_is_broken_or_read_and_the_same_however_cut(wire: bytes, place: int) -> None:
     assert outcome(wire) == outcome(wire[:place], wire[place:]) == outcome(*(bytes([byte]) for byte in wire))

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.dialects.answers import JSON
+from tests.thorough import examples
 from toolwire.wire.exact_json import BadJson, decode, encode, object_of, typed_decoder
 
 
@@ -89,7 +90,7 @@ def test_arguments_are_an_object_or_nothing(text: str, value: Any) -> None:
 
 
 @given(JSON)
-@settings(max_examples=100)
+@examples(100)
 def test_every_value_survives(value: Any) -> None:
     assert json.loads(encode(decode(json.dumps(value)))) == value
 

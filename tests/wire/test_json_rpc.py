@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.wire.json_rpc import (
     BadLine,
     Incoming,
@@ -47,7 +48,7 @@ def read(*chunks: bytes, longest: int = 1000) -> list[Incoming]:
     return [message for chunk in chunks for message in lines.feed(chunk)] + lines.close()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(MESSAGES, max_size=5), st.data())
 def test_any_cut_gives_the_same_messages(pairs: list[tuple[Any, Incoming]], data: st.DataObject) -> None:
     wire = b"".join(encode(message) for message, _ in pairs)

@@ -7,9 +7,10 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.wire.sse import Frame, FrameTooLarge, SseReader, frame_bytes
 
 
@@ -89,7 +90,7 @@ def test_a_name_stays_on_its_line(name: str) -> None:
     st.lists(st.binary(max_size=20).map(lambda data: data.replace(b"\n", b"").replace(b"\r", b"")), max_size=5),
     st.data(),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_what_was_written_is_read(values: list[bytes], data: st.DataObject) -> None:
     wire = b"".join(b"data: " + value + b"\n\n" for value in values)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=5)))

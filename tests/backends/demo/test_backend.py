@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.event_contract import answer_of, assistant, result, user
 from tests.calls.schemas.schema_family import is_valid, objects, schemas
+from tests.thorough import examples
 from toolwire.backends.demo.backend import Demo
 from toolwire.dialects import DIALECTS
 from toolwire.types import (
@@ -236,7 +237,7 @@ def test_a_schema_without_a_value_still_gets_a_call(schema: Any) -> None:
     assert calls_for("look", tools=tools) == [("look", {})]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(objects(schemas), st.sampled_from(["", "run with city: Oslo, 3 items and a note", 'run "x" on 2025-01-02']))
 def test_calls_are_valid_by_the_tools_schema(schema: Any, prompt: str) -> None:
     choice = ToolChoice(mode="required")

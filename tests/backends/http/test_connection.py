@@ -10,11 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.http.loopback import CHUNKED, Handler, Loopback, Run, run_each
 from tests.garbage import held_by_cycles
+from tests.thorough import examples
 from toolwire.backends.http.connection import HttpConnection, Outgoing, Response, Timeouts, TransportError
 
 pytestmark = pytest.mark.slow
@@ -99,7 +100,7 @@ def test_chunked_split_at_every_byte(run: Run) -> None:
     run(main())
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(st.integers(0, 140), max_size=8), st.booleans())
 def test_cutting_does_not_matter(cuts: list[int], is_chunked: bool) -> None:
     body = bytes(range(100))

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.event_contract import answer_of, assistant, check_events, collect, result, user
+from tests.thorough import examples
 from toolwire.backends.scripted.backend import Scripted
 from toolwire.errors import BadRequest, ConfigError, UpstreamError
 from toolwire.events import Event, Failed, Finished, FoldedAnswer, Noted, PartDelta, PartEnded
@@ -332,7 +333,7 @@ turns = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(turns, st.integers(1, 2))
 def test_any_turn_keeps_the_contract(turn: dict[str, Any], choices: int) -> None:
     events = events_of(asking(turn, sampling=Sampling(choices=choices)))

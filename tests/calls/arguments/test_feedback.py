@@ -6,9 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.calls.arguments import Invalid, judge, tool_error, unknown_tool
 from toolwire.calls.arguments.feedback import (
     MAX_BYTES,
@@ -199,7 +200,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(st.dictionaries(st.text(), json_values, max_size=50))
 def test_it_is_bounded(arguments: dict[str, Any]) -> None:
     arguments.pop("path", None)

@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.calls.arguments import Invalid, Repaired, Valid, judge
 from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
@@ -224,7 +225,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 damages = st.sampled_from(["", "'", ",", "}", "{", "\n", "```", "[", '"', "\\", ": "])
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(objects, st.dictionaries(names, values, max_size=3), damages, st.integers(0, 60), st.booleans())
 def test_it_never_raises_and_what_it_repairs_is_valid(
     schema: dict[str, Any], arguments: dict[str, Any], damage: str, place: int, is_cut: bool
@@ -246,13 +247,13 @@ def test_it_never_raises_and_what_it_repairs_is_valid(
         assert isinstance(found, Invalid)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(objects, st.text())
 def test_any_text_at_all(schema: dict[str, Any], raw: str) -> None:
     verdict(raw, Tool(name="b", schema=schema))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.dictionaries(st.text(), st.none() | st.text() | st.dictionaries(st.text(), st.integers())), st.text())
 def test_any_schema_at_all(schema: dict[str, Any], raw: str) -> None:
     verdict(raw, Tool(name="b", schema={"properties": schema, **schema}))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.calls.arguments.loose_json import NotLoose
 from toolwire.calls.arguments.object_text import (
     FoundObject,
@@ -143,7 +144,7 @@ def test_H025_text_that_holds_half_of_it_is_not(text: str) -> None:
         decode_loosely(text)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.text(st.sampled_from("{}[]\"':,`ab1 \n\\<>/|-~")) | st.text())
 def test_it_never_raises(text: str) -> None:
     for may_close in (True, False):

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from tests.calls.histories import DIALECTS as ORIGINS
 from tests.calls.histories import broken, sound
 from tests.calls.refusing import refusals
 from tests.calls.telling import assistant, call, mended, result, settled, shown, system, tool, user
+from tests.thorough import examples
 from toolwire.calls.ledger.order import OPENING
 from toolwire.calls.ledger.pairs import INTERRUPTED
 from toolwire.calls.ledger.repair import Recipient, RepairedRequest, losses_of, repair_history
@@ -46,7 +47,7 @@ def faults(settled: RepairedRequest, marks: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(random=st.randoms(use_true_random=False))
 def test_no_upstream_refuses_a_broken_history(origin: str, random: Random) -> None:
     body, marks = broken(random, origin)
@@ -218,7 +219,7 @@ def test_H041_what_a_provider_remembers_is_left_to_it() -> None:
     assert repair_history(own).repairs
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(random=st.randoms(use_true_random=False))
 def test_H042_each_turn_has_as_many_results_as_calls_in_their_order(random: Random) -> None:
     body, _ = broken(random, "chat")

@@ -7,9 +7,10 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.calls.schemas import clean_schema
 from toolwire.calls.schemas.keywords import children
 from toolwire.profiles import ANTHROPIC_SCHEMAS, GEMINI_SCHEMAS, OPENAI_SCHEMAS, STRICT_SCHEMAS, SchemaRules
@@ -124,7 +125,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.dictionaries(keywords, values, max_size=4), st.sampled_from(ALL))
 def test_nothing_that_clients_send_breaks_it(schema: dict[str, Any], rules: SchemaRules) -> None:
     before = copy.deepcopy(schema)

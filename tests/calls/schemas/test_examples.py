@@ -10,10 +10,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calls.schemas.schema_family import is_valid, objects, schemas
+from tests.thorough import examples
 from toolwire.backends.demo.arguments import PromptArguments
 from toolwire.backends.demo.prompt_match import hints_of
 from toolwire.calls.schemas.examples import NoExample, example_of
@@ -25,7 +26,7 @@ PROMPTS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(schemas, PROMPTS)
 def test_an_example_is_valid(schema: Any, prompt: str) -> None:
     value = example_of(schema, PromptArguments(hints_of(prompt)))
@@ -33,7 +34,7 @@ def test_an_example_is_valid(schema: Any, prompt: str) -> None:
     json.dumps(value, allow_nan=False)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(objects(schemas), PROMPTS)
 def test_an_example_for_a_reference_is_valid(schema: Any, prompt: str) -> None:
     rooted = {
@@ -190,7 +191,7 @@ ODD = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(ODD)
 def test_nonsense_is_no_more_than_no_example(schema: Any) -> None:
     with suppress(NoExample):

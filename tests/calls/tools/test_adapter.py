@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.thorough import examples
 from toolwire.calls.ledger.repair import repair_history
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.tools.adapter import AdaptedRequest, ToolAdapter, adapt_ids, ids_in, with_history_tools
@@ -389,7 +390,7 @@ json_value = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.dictionaries(st.sampled_from(["type", "properties", "anyOf", "allOf", "$ref", "$defs"]), json_value, max_size=4),
     st.booleans(),
@@ -478,7 +479,7 @@ def is_legal(call_id: str, rule: IdRule) -> bool:
     return re.fullmatch(letters + size, call_id) is not None
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(st.sampled_from([*RULES, *ODD]), history)
 def test_H043_H044_H045_H046_calls_and_results_get_the_same_legal_id_and_different_ones_stay_apart(
     rule: IdRule, entries: list[tuple[bool, str]]
@@ -489,7 +490,7 @@ def test_H043_H044_H045_H046_calls_and_results_get_the_same_legal_id_and_differe
     assert all(is_legal(call_id, rule) for call_id in after)
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(st.sampled_from([*RULES, *ODD]), history, history)
 def test_what_comes_later_never_changes_what_was_sent(
     rule: IdRule, entries: list[tuple[bool, str]], more: list[tuple[bool, str]]
@@ -498,7 +499,7 @@ def test_what_comes_later_never_changes_what_was_sent(
     assert long[: len(entries)] == short
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(st.sampled_from([*RULES, *ODD, KIMI_IDS]), history)
 def test_fitting_again_changes_nothing(rule: IdRule, entries: list[tuple[bool, str]]) -> None:
     once = adapt_ids(talk(entries), rule)

@@ -6,12 +6,12 @@ import random
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calls.speaking import CALL, PARIS, TIME, Writer, joined, read, read_all_ways, tag, told, told_apart
 from tests.calls.written.formats.native import check
-from tests.thorough import is_thorough
+from tests.thorough import examples, is_thorough
 from toolwire.calls.written.formats import GRAMMARS
 from toolwire.calls.written.formats.base import CallBroken, CallClosed, CallGrew, CallOpened, Imagined, Piece, PlainText
 from toolwire.calls.written.formats.openers import Openers
@@ -264,7 +264,7 @@ def test_a_text_of_openers_is_given_up_after_some() -> None:
 
 
 @given(st.integers(min_value=0), st.booleans(), st.lists(st.integers(0, 3000)))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_H127_cutting_does_not_matter(seed: int, is_instructed: bool, cuts: list[int]) -> None:
     text, _ = Writer(seed, is_instructed=is_instructed).write()
     assert read(text, cuts, is_instructed=is_instructed) == read(text, is_instructed=is_instructed)
@@ -288,14 +288,14 @@ CUTS = st.lists(st.integers(0, 400))
 
 
 @given(SHARDS, st.booleans(), CUTS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_H127_shards_of_calls_cut_anywhere(text: str, is_instructed: bool, cuts: list[int]) -> None:
     _check_cuts(text, cuts, is_instructed=is_instructed)
 
 
 @pytest.mark.slow
 @given(SHARDS, st.booleans(), CUTS)
-@settings(max_examples=3000 if is_thorough() else 1000, deadline=None)
+@examples(1000)
 def test_H127_many_shards_of_calls_cut_anywhere(text: str, is_instructed: bool, cuts: list[int]) -> None:
     _check_cuts(text, cuts, is_instructed=is_instructed)
 
@@ -319,7 +319,7 @@ def _check_words(text: str, pieces: list[Piece]) -> None:
 
 
 @given(SHARDS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_prose_in_code_is_never_lost_and_never_a_call(text: str) -> None:
     prose = "A\n" + "".join(f"    {line}\n" for line in text.replace("`", "").splitlines())
     fenced = f"A\n```\n{prose}```\n"

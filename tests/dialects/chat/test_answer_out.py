@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.answers import CHARACTERS
 from tests.dialects.playing import NOW, asking, body_out, frames, out
+from tests.thorough import examples
 from toolwire.errors import BadRequest, UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Citation, Media, Opaque, Part, Reason, Reasoning, Refusal, Text, ToolCall, Usage
@@ -35,7 +36,7 @@ def deltas(wire: bytes) -> list[dict[str, object]]:
 
 
 @given(st.text(CHARACTERS, min_size=1, max_size=20))
-@settings(max_examples=60)
+@examples(60)
 def test_any_text_is_json(text: str) -> None:
     wire = out("chat", [STARTED, *whole(Text(text=text), text), finished()])
     assert "".join(str(delta.get("content", "")) for delta in deltas(wire)) == text

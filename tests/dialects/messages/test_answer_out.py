@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.answers import CHARACTERS
 from tests.dialects.messages.stream_rules import well_formed
 from tests.dialects.playing import answer_in, asking, body_out, frames, out
+from tests.thorough import examples
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Citation, Media, Opaque, Part, Reason, Reasoning, Refusal, Text, ToolCall, Usage
@@ -65,7 +66,7 @@ def test_interleaved_parts_wait_for_the_open_block() -> None:
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_any_interleaving_is_well_formed_and_whole(data: st.DataObject) -> None:
     kinds: list[Part] = [Text(text="ab"), CALL, Reasoning(text="ab"), Reasoning(text="ab", signature="s"), Reasoning(text=""), Reasoning(text="", signature="s"), Opaque(dialect="chat", value={}), ToolCall(id="c", name="c", raw="ab", kind="custom")]  # fmt: skip
     parts = data.draw(st.lists(st.sampled_from(kinds), max_size=4))
@@ -100,7 +101,7 @@ def test_H010_H011_arguments_come_only_as_deltas_behind_an_empty_input() -> None
 
 
 @given(st.text(CHARACTERS, min_size=1, max_size=20))
-@settings(max_examples=60)
+@examples(60)
 def test_any_text_is_json_also_as_freeform_input(text: str) -> None:
     part = ToolCall(id="c", name="c", raw=text, kind="custom")
     events: list[Event] = [STARTED, opened(0, Text(text="")), PartDelta(0, text), ended(0, Text(text=text))]

@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.answers import CHARACTERS
 from tests.dialects.playing import NOW, body_out, frames, out
 from tests.dialects.responses.stream_rules import well_formed
+from tests.thorough import examples
 from toolwire.dialects.shared.sealed_reasoning import unseal
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
@@ -126,7 +127,7 @@ def test_thoughts_of_others_are_told_as_summaries_and_own_ones_as_they_were() ->
 
 
 @given(st.text(CHARACTERS, min_size=1, max_size=20))
-@settings(max_examples=60)
+@examples(60)
 def test_any_text_is_json(text: str) -> None:
     part = ToolCall(id="c", name="c", raw=text, kind="custom")
     wire = out(

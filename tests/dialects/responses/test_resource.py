@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import Response
 
 from tests.contract.judge.official import Report, walk
 from tests.dialects.answers import JSON
 from tests.dialects.playing import NOW, asking, minting
+from tests.thorough import examples
 from toolwire.dialects import responses
 from toolwire.dialects.base import AnswerContext
 from toolwire.dialects.responses.resource import (
@@ -173,7 +174,7 @@ def faults(body: dict[str, Any]) -> list[Any]:
     return report.errors
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(sorted(MEMBERS)).flatmap(lambda name: st.fixed_dictionaries({name: MEMBERS[name]})))
 def test_whatever_was_asked_for_the_object_is_valid(body: dict[str, Any]) -> None:
     assert faults(body) == []

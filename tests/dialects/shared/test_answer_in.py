@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.playing import pieces
+from tests.thorough import examples
 from toolwire.dialects.shared.answer_in import (
     Assembly,
     Balance,
@@ -374,7 +375,7 @@ def test_a_text_that_stands_escaped_is_not_taken_from_another_place() -> None:
 
 
 @given(st.text(max_size=12), st.text(max_size=12))
-@settings(max_examples=200)
+@examples(200)
 def test_a_match_agrees_with_parsing(first: str, second: str) -> None:
     first, second = (text.encode("utf-8", "replace").decode() for text in (first, second))
     found = Learning(frame(first), first).text_in(frame(second))

@@ -7,10 +7,11 @@ import contextlib
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.memory.store.contract import DAY, MB, Clock, StoreContract, answer
+from tests.thorough import examples
 from toolwire.errors import GatewayError
 from toolwire.memory.store import Item, MemoryStore, Store
 
@@ -45,7 +46,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(STEPS, max_size=60))
 def test_live_entries_and_items_never_exceed_the_limit(steps: list[tuple[Any, ...]]) -> None:
     async def live_bytes(store: Store) -> int:

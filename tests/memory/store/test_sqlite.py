@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.memory.store.contract import DAY, MB, Clock, StoreContract, answer, conversation, items, until
+from tests.thorough import examples
 from toolwire.errors import BadRequest, GatewayError
 from toolwire.memory.store import Item, MemoryStore, SqliteStore, Store
 
@@ -263,7 +264,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(STEPS, max_size=40))
 def test_it_answers_like_the_one_in_memory(steps: list[tuple[Any, ...]]) -> None:
     async def main(folder: str) -> None:

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from tests.tools.workspace.box import CANARY, Box
 from toolwire.tools.workspace import Limits
 from toolwire.tools.workspace.grep import Hit, Query, find_lines
@@ -205,7 +206,7 @@ _TEXT = st.lists(st.sampled_from(_PIECES), max_size=30).map(lambda pieces: "".jo
 
 
 @needs_ripgrep
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     contents=st.lists(_TEXT, min_size=1, max_size=3),
     pattern=st.sampled_from(["a", "^a", "a$", "a.b", "é", r"\s", "[ab]+", "^$", "b|é", r"\bab"]),

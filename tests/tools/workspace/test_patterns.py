@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.tools.workspace.messages import ToolRefused
 from toolwire.tools.workspace.patterns import IgnoreFile, Patterns, is_ignored
 
@@ -104,7 +105,7 @@ _LINES = st.lists(
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge, and there is none here")
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(lines=_LINES, path=st.lists(st.text("ab.", min_size=1, max_size=3), min_size=1, max_size=3))
 def test_git_agrees(lines: list[str], path: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     if any(name in (".", "..") for name in path):

@@ -6,9 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.backends.cursor.transport.http2 import BUDGET, FrameFilter, FrameFlood, GoAway, Http2Connection, NotHttp2
 from toolwire.backends.cursor.transport.stream import Http2Limits, Http2Stream
 from toolwire.errors import UpstreamError
@@ -183,7 +184,7 @@ def test_it_is_ready_when_the_settings_are_there_even_byte_by_byte() -> None:
     asyncio.run(main())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 1 << 30))
 def test_whatever_comes_ends_in_an_error_and_never_in_an_exception(seed: int) -> None:
     chance = random.Random(seed)

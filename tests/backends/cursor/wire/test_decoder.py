@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.cursor.wire.lending import fits
@@ -38,6 +38,7 @@ from tests.backends.cursor.wire.saying import (
     update,
 )
 from tests.backends.event_contract import check_events
+from tests.thorough import examples
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire import pending as keeping
 from toolwire.backends.cursor.wire.decoder import DecoderReply, RunDecoder
@@ -709,7 +710,7 @@ class Played:
         return found
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(ACTIONS, st.booleans())
 def test_in_any_order_the_events_keep_their_contract(actions: list[bytes | str], is_parallel: bool) -> None:
     check_any_order(actions, is_parallel)
@@ -732,7 +733,7 @@ ASKING = [data for data in MESSAGES if data not in (b"\xff", turn_ended(output_t
 ORDERS = st.lists(st.sampled_from(range(len(ASKING))), unique=True)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(ORDERS, st.integers(0, 2**30), st.booleans())
 def test_everything_that_needs_an_answer_gets_exactly_one(order: list[int], rests: int, is_parallel: bool) -> None:
     """Each exec is closed once, each blob and query answered once, whenever the client's results come."""
@@ -752,13 +753,13 @@ def test_everything_that_needs_an_answer_gets_exactly_one(order: list[int], rest
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(ACTIONS, st.booleans())
 def test_in_very_many_orders(actions: list[bytes | str], is_parallel: bool) -> None:
     check_any_order(actions, is_parallel)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(st.binary(max_size=40), max_size=10))
 def test_no_bytes_raise(pieces: list[bytes]) -> None:
     played = Played()

@@ -6,9 +6,10 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.errors import (
     BY_CODE,
@@ -267,7 +268,7 @@ DEBUG = JSON | st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.text(max_size=20), st.text(max_size=40), st.binary(max_size=40), DEBUG)
 def test_hostile_details_never_raise(code: str, message: str, value: bytes, debug: Any) -> None:
     fault = ConnectFault(code, message, (Detail(KIND, value, debug), Detail("x", value)))
@@ -276,7 +277,7 @@ def test_hostile_details_never_raise(code: str, message: str, value: bytes, debu
     assert len(error.sentence()) < 1200
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 999), st.binary(max_size=60) | JSON.map(encode))
 def test_hostile_bodies_never_raise(status: int, body: bytes) -> None:
     assert 400 <= error_of_status(status, body).status < 600

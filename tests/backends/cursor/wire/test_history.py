@@ -8,10 +8,11 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.cursor.wire.conversation import ANYTHING, IMAGE, PIXEL, TEXTS, call, message, result
+from tests.thorough import examples
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.history import (
     CursorHistory,
@@ -250,7 +251,7 @@ def is_paired(entries: list[Any]) -> bool:
     return not waiting
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(turns(), min_size=1, max_size=4))
 def test_a_conversation_that_goes_on_keeps_its_beginning(made: list[list[Message]]) -> None:
     messages = [message for turn in made for message in turn]
@@ -269,7 +270,7 @@ def test_a_conversation_that_goes_on_keeps_its_beginning(made: list[list[Message
             assert blobs_of(told(*messages[:count])) == (ids, before)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(turns(), min_size=2, max_size=3))
 def test_a_flat_conversation_keeps_its_beginning(made: list[list[Message]]) -> None:
     messages = [message for turn in made for message in turn]
@@ -279,7 +280,7 @@ def test_a_flat_conversation_keeps_its_beginning(made: list[list[Message]]) -> N
     assert images[: len(seen)] == seen
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ANYTHING)
 def test_whatever_comes_is_paired_or_refused(messages: list[Message]) -> None:
     try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.backends.cursor.wire.names import MAX_LENGTH, PROVIDER, WireNames
 from toolwire.types import Tool
 
@@ -41,7 +42,7 @@ def test_every_name_comes_back_in_every_form(given_names: list[str]) -> None:
         assert names.client("something", alias) == name
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(NAMES, NAMES)
 def test_what_a_name_becomes_does_not_depend_on_the_others(some: list[str], others: list[str]) -> None:
     alone = [WireNames([name]).wire(name) for name in some]

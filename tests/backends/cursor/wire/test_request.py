@@ -7,11 +7,12 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.backends.cursor.wire.conversation import ANYTHING, IMAGE, PIXEL, call, message, result
+from tests.thorough import examples
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.names import WireNames
 from toolwire.backends.cursor.wire.request import (
@@ -252,7 +253,7 @@ def test_what_cannot_be_written_is_refused() -> None:
         opening(asked(message("assistant", ToolCall(id="a", name="b", raw="{}", args=deep))), SETUP)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ANYTHING, st.sampled_from(["native", "flat"]))
 def test_whatever_comes_is_asked_the_same_way_twice_or_refused(messages: list[Message], history: Any) -> None:
     setup = replace(SETUP, history=history)

@@ -9,9 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.thorough import examples
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.values import (
     MAX_DEPTH,
@@ -43,7 +44,7 @@ def nested(depth: int) -> Any:
     return value
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(JSON)
 def test_json_comes_back(value: Any) -> None:
     assert sent(value) == value
@@ -183,7 +184,7 @@ def read(data: bytes) -> dict[str, Any]:
     return arguments_of(args, data)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.dictionaries(KEYS, PLAIN, max_size=6))
 def test_the_order_is_kept_at_every_depth(plain: dict[str, Any]) -> None:
     assert json.dumps(read(wire(entries(plain, 2)))) == json.dumps(plain)

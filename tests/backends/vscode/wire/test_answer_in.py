@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.event_contract import check_events
 from tests.backends.vscode.wire.agreed import answer_parts, from_window
+from tests.thorough import examples
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.answer_in import AnswerDecoder
 from toolwire.backends.vscode.wire.frames import decode_window
@@ -285,7 +286,7 @@ def _with(part: bridge.TextPart | bridge.ThinkingPart, words: str, *, is_last: b
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(cuttings(), st.booleans())
 def test_cutting_does_not_matter(
     cutting: tuple[list[bridge.AnswerPart], list[list[bridge.AnswerPart]]], sends_usage: bool

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.backends.vscode.wire.agreed import from_gateway
+from tests.thorough import examples
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.answer_in import AnswerDecoder
 from toolwire.backends.vscode.wire.answer_out import PartsEncoder
@@ -156,7 +157,7 @@ PARTS: st.SearchStrategy[Part] = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(PARTS, max_size=6), st.data())
 def test_what_is_sent_is_read_as_the_same_answer(parts: list[Part], data: st.DataObject) -> None:
     """By the decoder of the other role; neighbours of one kind are one part there."""

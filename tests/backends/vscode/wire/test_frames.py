@@ -6,10 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.vscode.wire.agreed import MODEL, answer_parts, asks, from_gateway, from_window, values
+from tests.thorough import examples
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.frames import (
     MAX_FRAME,
@@ -72,7 +73,7 @@ def test_frames_of_the_gateway(frame: bridge.FromGateway) -> None:
     assert decode_gateway(from_gateway(frame)) == frame
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(answer_parts, min_size=1, max_size=4), st.integers(0, 9))
 def test_parts_read_back_as_they_were(parts: list[bridge.AnswerPart], seq: int) -> None:
     frame = bridge.Parts(id="r1", seq=seq, parts=tuple(parts))
@@ -163,7 +164,7 @@ HOSTILE = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@examples(400)
 @given(KINDS, st.dictionaries(MEMBERS, HOSTILE, max_size=6))
 def test_hostile_objects_are_frames_or_bad(kind: str, members: dict[str, Any]) -> None:
     text = encode_json({**members, "type": kind}).decode()

@@ -6,7 +6,7 @@ from itertools import pairwise, zip_longest
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.vscode.wire.agreed import faults
@@ -20,6 +20,7 @@ from tests.backends.vscode.wire.conversations import (
     words,
 )
 from tests.backends.vscode.wire.pictures import PNG, image
+from tests.thorough import examples
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.frames import encode as encode_frame
 from toolwire.backends.vscode.wire.history import ChatHistory
@@ -172,7 +173,7 @@ def test_a_model_that_sees_nothing_is_told_what_there_was() -> None:
     assert losses == [Loss("media.image", "messages[0]", "this model sees no images")]
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(st.lists(MESSAGES, max_size=7))
 def test_H032_H033_H042_hostile_histories_are_paired(given_messages: list[Message]) -> None:
     messages = turns_of(*given_messages)

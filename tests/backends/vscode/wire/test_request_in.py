@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.backends.vscode.wire.agreed import MODEL, asks, from_gateway, from_window
 from tests.backends.vscode.wire.conversations import prepare
+from tests.thorough import examples
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.frames import BadWindowFrame, decode_window
 from toolwire.backends.vscode.wire.request_in import request_of
@@ -152,7 +153,7 @@ def test_what_cannot_be_written_again_is_bad() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@examples(80)
 @given(asks)
 def test_any_ask_is_a_request_that_can_be_asked_elsewhere(ask: bridge.Ask) -> None:
     request = request_of(ask)

@@ -6,13 +6,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.backends.vscode.wire.agreed import MODEL, from_gateway, objects
 from tests.backends.vscode.wire.conversations import MESSAGES, assistant, call, prepare, result, user, words
 from tests.backends.vscode.wire.pictures import PNG, image
+from tests.thorough import examples
 from toolwire.backends.vscode.wire.request_out import ChatRequest, chat_request
 from toolwire.errors import BadRequest
 from toolwire.types import Loss, Message, OutputFormat, Request, Role, Sampling, Text, Thinking, Tool, ToolChoice
@@ -235,7 +236,7 @@ TOOLS = st.lists(
 INSTRUCTIONS = st.builds(instruction, st.sampled_from(["", "Be kind."]), st.sampled_from(["system", "developer"]))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.lists(MESSAGES | INSTRUCTIONS, max_size=6), TOOLS, CHOICES)
 def test_any_request_is_a_frame(messages: list[Message], tools: list[Tool], choice: ToolChoice | None) -> None:
     request = prepare(Request(model="m", messages=tuple(messages), tools=tuple(tools), tool_choice=choice))

@@ -4,7 +4,7 @@ import ast
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calls.written.formats.holding import PROSE, check_held
@@ -16,6 +16,7 @@ from tests.calls.written.formats.native import (
     read,
     same_however_cut,
 )
+from tests.thorough import examples
 from toolwire.calls.written.formats.base import PlainText
 from toolwire.calls.written.formats.pythonic import GRAMMARS, LiteralReader, NotPython, unescaped
 
@@ -59,7 +60,7 @@ def test_between_tokens_what_cannot_be_read_is_broken_where_calls_were_asked_for
     assert (found.name, found.text) == ("get_weather", text)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z]{1,5}", fullmatch=True),

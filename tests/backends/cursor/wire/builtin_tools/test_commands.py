@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.backends.cursor.wire.lending import BASH, client, fits, lent, result
+from tests.thorough import examples
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.builtin_tools.commands import MAX_LENGTH, command_of, framed_output, in_folder
 from toolwire.backends.cursor.wire.builtin_tools.mapper import map_exec
@@ -76,7 +77,7 @@ def test_a_command_begins_in_a_folder_of_any_name(tmp_path: Path, name: str) -> 
     assert not list(tmp_path.rglob("bad"))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(codec="utf-8"), max_size=300))
 def test_any_text_is_written_and_read_to_the_byte(tmp_path: Path, text: str) -> None:
     if "\0" not in text:

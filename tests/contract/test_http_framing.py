@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.server.wire import Line, Response, requests_by_h11, responses_by_h11
-from tests.thorough import examples
+from tests.thorough import examples, thin_out
 from toolwire.config.file import BackendConfig, Config, ServerConfig, StoreConfig, with_backends
 from toolwire.config.secret import Secret
 from toolwire.server import App
@@ -112,7 +112,7 @@ def test_the_body_of_a_refused_request_is_never_a_request(case: str, is_chunked:
 
     async def main() -> None:
         async with gateway(case) as app:
-            for cut in range(1, len(data)):
+            for cut in thin_out(range(1, len(data)), 9):
                 responses = await play(app, data[:cut], data[cut:])
                 assert responses[0].status == REFUSALS[case][0]
             whole = await play(app, data)
@@ -131,7 +131,7 @@ def test_the_body_that_is_too_large_is_never_a_request() -> None:
     async def main() -> None:
         async with gateway("size") as app:
             places = [*range(1, 40), *range(len(start) - 2, len(start) + 9), *range(len(data) - len(ATTACK), len(data))]
-            for cut in places:
+            for cut in thin_out(places, 9):
                 responses = await play(app, data[:cut], data[cut:])
                 assert responses[0].status == 413
 
@@ -188,7 +188,7 @@ def test_requests_are_framed_as_h11_does_in_all_packet_cuts(case: str) -> None:
     assert len(expected) == 4
 
     async def main() -> None:
-        for cut in range(len(data)):
+        for cut in thin_out(range(len(data)), 9):
             seen, line = await echoed(*((data[:cut], data[cut:]) if cut else (data,)))
             assert seen == expected, cut
             responses = responses_by_h11(line.wire.written, [method for method, _, _ in seen])
@@ -235,7 +235,7 @@ def test_requests_with_two_readings_are_refused_in_all_packet_cuts(case: str) ->
     data = NEXT + REFUSED[case] + SMUGGLED
 
     async def main() -> None:
-        for cut in range(len(data)):
+        for cut in thin_out(range(len(data)), 9):
             seen, line = await echoed(*((data[:cut], data[cut:]) if cut else (data,)))
             assert seen == [("GET", "/healthz", b"")], cut
             first, refusal = responses_by_h11(line.wire.written, ["GET", "POST"])
@@ -263,7 +263,7 @@ def test_nothing_is_executed_after_the_last_request(case: str) -> None:
     data = NEXT + LAST[case] + SMUGGLED
 
     async def main() -> None:
-        for cut in range(len(data)):
+        for cut in thin_out(range(len(data)), 9):
             seen, line = await echoed(*((data[:cut], data[cut:]) if cut else (data,)))
             assert [method for method, _, _ in seen] == ["GET", data[len(NEXT) :].split()[0].decode()], cut
             assert b"connection: close\r\n" in line.wire.written

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.playing import ALL, NOW, asking, minting
-from tests.thorough import examples, is_thorough
+from tests.thorough import examples, is_thorough, thin_out
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import AnswerContext
@@ -140,7 +140,8 @@ def parallel(first: Iterable[str], second: Iterable[str], *, is_same: bool = Tru
 @pytest.mark.parametrize("manner", [*MANNERS, LEGACY], ids=named)
 @pytest.mark.parametrize("is_same", [True, False], ids=["one tool", "two tools"])
 def test_every_cut_of_the_arguments(manner: Manner, is_same: bool) -> None:
-    for place, (first, second) in enumerate(zip(every_cut(ONE), reversed(every_cut(TWO)), strict=True)):
+    pairs = zip(every_cut(ONE), reversed(every_cut(TWO)), strict=True)
+    for place, (first, second) in thin_out(list(enumerate(pairs)), 7):
         if is_same or place % 8 == 0 or is_thorough():
             frames = chat(
                 [BEFORE, *parallel(first, second, is_same=is_same), AFTER],

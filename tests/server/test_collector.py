@@ -35,7 +35,6 @@ def test_a_cycle_is_collected_without_any_allocation() -> None:
         assert gc.get_threshold()[0] > 10_000
     finally:
         gc.set_threshold(*thresholds)
-        gc.unfreeze()
 
 
 def test_it_stops() -> None:
@@ -53,4 +52,3 @@ def test_it_stops() -> None:
         asyncio.run(main())
     finally:
         gc.set_threshold(*thresholds)
-        gc.unfreeze()

@@ -39,8 +39,6 @@ from toolwire.profiles import LLAMA_CPP, PLAIN, PLAIN_CHAT, IdRule
 from toolwire.types import Loss, Message, Part, Reasoning, Request, Sampling, Text, Tool, ToolCall, ToolResult, Usage
 from toolwire.wire.exact_json import BadJson
 
-pytestmark = pytest.mark.slow
-
 Answer: TypeAlias = list[Event] | GatewayError | BadJson
 
 
@@ -554,6 +552,7 @@ def test_nineteen_wrong_calls_of_twenty_are_each_told_once() -> None:
     assert counts(found) == {"made": 39, "accepted": 20, "invalid": 19, "corrections": 1, "corrected": 19}
 
 
+@pytest.mark.slow
 def test_ten_thousand_wrong_calls_are_not_told_one_by_one() -> None:
     made = [call(WRONG, call_id=f"c{number}") for number in range(10_000)]
     inner, found = Played(events_of(*made)), checking()
@@ -602,7 +601,8 @@ def test_whatever_a_model_answers_it_is_one_answer_in_order(
     assert tally.exhausted <= 1
     played = [*answers, *([answers[-1]] * corrections)][: len(inner.asked)]
     texts = [part.text for one in played for part in fold(one).parts_of(0) if isinstance(part, Text) and part.text]
-    shown = [event.part.text for event in events if isinstance(event, PartEnded) and isinstance(event.part, Text)]
+    ended = sorted((event for event in events if isinstance(event, PartEnded)), key=lambda event: event.index)
+    shown = [event.part.text for event in ended if isinstance(event.part, Text)]
     assert [text for text in shown if text and not text.startswith("The model called")] == texts
     if isinstance(events[-1], Failed):
         assert policy == "error"

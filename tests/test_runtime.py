@@ -59,8 +59,6 @@ from toolwire.runtime import Runtime
 from toolwire.telemetry import Record
 from toolwire.types import Choice, Message, Request, Text, Tool, ToolCall
 
-pytestmark = pytest.mark.slow
-
 __all__ = ["server", "upstream"]  # fixtures
 
 
@@ -398,6 +396,7 @@ def test_backends_of_every_dialect_are_configured(upstream: Upstream) -> None:
     assert {backend.name for backend in backends_of(upstream)} >= set(DIALECTS)
 
 
+@pytest.mark.slow
 def test_large_tools_are_compiled_beside_the_loop() -> None:
     async def main() -> None:
         runtime = Runtime({"broken": Broken()}, Router(["broken"], {}, "broken", {}), {})  # nobody reads its answer

@@ -96,6 +96,7 @@ for steps in range(1, 7):
 """
 
 
+@pytest.mark.slow
 def test_an_event_loop_that_closes_during_a_start_does_not_hang() -> None:
     """In a process of its own, because asyncio leaves the pipes open that it has not connected."""
     subprocess.run([sys.executable, "-c", _CLOSING], check=True, timeout=60)

@@ -23,8 +23,6 @@ from toolwire.errors import BadRequest, ConfigError, UpstreamError
 from toolwire.tools import Runnable
 from toolwire.tools.functions import function_tool
 
-pytestmark = pytest.mark.slow
-
 PROMPT = script(calls(("weather", {"city": "Rome"}), text="I will look."), {"text": "So: {{result:0}}", "chunk": 3})
 
 
@@ -282,6 +280,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", ['agent.run_sync("work", None, kept.append)', 'list(agent.stream_sync("work", None, kept.append))']
 )

@@ -89,6 +89,7 @@ def test_a_script_that_is_not_there_is_the_owners_mistake(tmp_path: Path) -> Non
         build(config, Transport())
 
 
+@pytest.mark.slow
 def test_only_built_kinds_are_imported() -> None:
     program = (
         "import sys\n"
@@ -130,6 +131,7 @@ def test_a_kind_that_cannot_be_imported_names_the_command_that_installs_it(kind:
     assert caught.value.hint == f"Install what they need: {command}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["h2", "google.protobuf"])
 def test_cursor_without_its_extra_names_the_command(module: str) -> None:
     """As after an upgrade from 0.1, which installed everything."""

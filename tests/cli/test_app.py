@@ -53,6 +53,7 @@ def test_an_error_is_one_line_and_exit_code_two(
     assert shown.err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["toolwire", "toolwire.cli"])
 def test_a_mistake_in_the_file_shows_no_traceback(module: str, tmp_path: Path) -> None:
     (tmp_path / "toolwire.toml").write_text('[server]\nport = "x"\n')

@@ -16,8 +16,6 @@ from toolwire.cli.clients.table import clients
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 
-pytestmark = pytest.mark.slow
-
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "clients.md"
 NOBODY = f"http://127.0.0.1:{free_port()}"
 Shown = pytest.CaptureFixture[str]
@@ -351,6 +349,7 @@ def test_the_key_is_written_with_write_key(home: Path, capsys: Shown) -> None:
     assert "nothing to change" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "told"),
     [

@@ -38,6 +38,7 @@ def test_main_exits_with_the_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Unknown command" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code", "out", "err"),
     [
@@ -56,12 +57,14 @@ def test_a_stream_may_be_closed(command: str, code: int, out: str, err: str, tmp
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["models --json", "connect", "--help"])
 def test_a_closed_pipe_is_no_error(command: str, tmp_path: Path) -> None:
     done = shell(tmp_path, f"TOOLWIRE {command} | true")
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @needs_full
 @pytest.mark.parametrize("command", ["connect", "--help", "chat hi </dev/null"])
 def test_unwritable_output_is_one_line(command: str, tmp_path: Path) -> None:
@@ -72,6 +75,7 @@ def test_unwritable_output_is_one_line(command: str, tmp_path: Path) -> None:
     assert "ignored" not in done.stderr
 
 
+@pytest.mark.slow
 @needs_full
 def test_unwritable_stderr_leaves_the_exit_code(tmp_path: Path) -> None:
     assert shell(tmp_path, f"TOOLWIRE nonsense 2>{FULL}").returncode == 2

@@ -11,8 +11,6 @@ from tests.cli.listener import http, listening
 from toolwire.catalog.discovery import ACCOUNTS
 from toolwire.cli.found import found_config, probe
 
-pytestmark = pytest.mark.slow
-
 LISTING = b'{"object": "list", "data": [{"id": "llama"}, {"id": 3}, "x", {"id": "qwen"}]}'
 
 
@@ -61,6 +59,7 @@ def test_anything_else_is_no_model_list(answer: bytes) -> None:
     assert probed(answer)[0] is None
 
 
+@pytest.mark.slow
 def test_an_answer_without_end_is_not_read_to_its_end() -> None:
     assert probed(http(b" " * (5 * 1024 * 1024)))[0] is None
 

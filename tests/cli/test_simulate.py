@@ -43,6 +43,7 @@ def simulating(*arguments: str) -> Iterator[str]:
                 process.kill()
 
 
+@pytest.mark.slow
 def test_it_serves_a_script_and_keeps_a_journal(tmp_path: Path) -> None:
     script, journal = tmp_path / "script.json", tmp_path / "journal"
     call = {"do": "call", "name": "look"}

@@ -29,8 +29,6 @@ from toolwire.errors import BadRequest
 from toolwire.pipeline.prepare import Preparation
 from toolwire.types import Request
 
-pytestmark = pytest.mark.slow
-
 QUICK, MANY, SERVED = 300, 10_000, 240
 UPSTREAMS = {
     "chat": BackendConfig(name="chat", kind="openai-chat", base_url="https://api.openai.com/v1"),
@@ -104,6 +102,7 @@ def test_no_provider_rejects_any_of_ten_thousand_repaired_histories() -> None:
     assert sum(found.undecoded.values()) < MANY // 50
 
 
+@pytest.mark.slow
 def test_providers_reject_them_without_repair() -> None:
     """Else the tests above would prove nothing; each way of breaking them is refused by some provider at least once."""
     refused: Counter[str] = Counter()
@@ -126,6 +125,7 @@ def test_a_valid_history_is_accepted_and_stays_the_same_object(client: str) -> N
         assert repair_history(request).request is request, f"case({number}, is_broken=False)"
 
 
+@pytest.mark.slow
 def test_repairing_a_history_twice_changes_nothing() -> None:
     for number in range(QUICK):
         try:
@@ -139,6 +139,7 @@ def test_repairing_a_history_twice_changes_nothing() -> None:
             assert (once.request is request) == (not once.repairs)
 
 
+@pytest.mark.slow
 def test_broken_histories_go_through_the_running_gateway() -> None:
     with strict_upstream() as upstream:
         backends = tuple(

@@ -22,8 +22,6 @@ from toolwire.profiles import ANTHROPIC, GEMINI_API, PLAIN_CHAT, RESPONSES
 from toolwire.types import Media, Request, Text, ToolCall, ToolResult
 from toolwire.wire.exact_json import object_of
 
-pytestmark = pytest.mark.slow
-
 PROFILES = {"chat": PLAIN_CHAT, "responses": RESPONSES, "messages": ANTHROPIC, "gemini": GEMINI_API}
 CLIENTS = sorted((Path(__file__).parent.parent / "wire" / "clients").glob("*.json"))
 quick = examples(80)

@@ -19,8 +19,6 @@ from toolwire.events import Event, Failed, Finished, FoldedAnswer, PartEnded, St
 from toolwire.types import Choice, Request, ToolCall, Usage
 from toolwire.wire.exact_json import object_of
 
-pytestmark = pytest.mark.slow
-
 PAIRS = [(left, right) for left in ALL for right in ALL]
 each_dialect = pytest.mark.parametrize("dialect", ALL)
 each_pair = pytest.mark.parametrize(("left", "right"), PAIRS)

@@ -34,8 +34,6 @@ from tests.server.harness import (
 from tests.server.harness import ask as post
 from toolwire.config.file import Config, Guard, SearchConfig, with_backends
 
-pytestmark = pytest.mark.slow
-
 SECRET = "sk-very-secret-argument"
 _numbers = itertools.count()
 
@@ -182,6 +180,7 @@ def test_keep_alives_continue_while_calls_are_held(server: Gateway, upstream: Up
     assert b"Paris" in after
 
 
+@pytest.mark.slow
 def test_two_hundred_clients_at_once_each_get_their_own_call(upstream: Upstream) -> None:
     models = [
         on(upstream, streamed("chat", "", "{}", pause=0.001), streamed("chat", "", json.dumps({"city": f"C{place}"})))
@@ -417,6 +416,7 @@ def test_nineteen_wrong_calls_of_twenty(server: Gateway, upstream: Upstream) -> 
     assert (found["tool_calls"], found["tool_calls_invalid_args"], found["tool_calls_corrected"]) == (39, 19, 19)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["check", "retry"])
 def test_ten_thousand_calls_in_one_answer(server: Gateway, upstream: Upstream, level: str) -> None:
     calls = [(f"a{place}", "weather", "{}" if place % 2 else RIGHT) for place in range(10_000)]

@@ -15,8 +15,6 @@ from toolwire.types import Reasoning, Text, ToolCall
 
 from .harness import NAMES, PAIRS, Asked, Said, Stage, answered, calls_play, on_stage, played, spoken, talk
 
-pytestmark = pytest.mark.slow
-
 USER = Said("user", "hi")
 each_client = pytest.mark.parametrize("client", NAMES)
 each_pair = pytest.mark.parametrize(("client", "backend"), PAIRS)

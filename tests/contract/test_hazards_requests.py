@@ -27,8 +27,6 @@ from .harness import (
     text_play,
 )
 
-pytestmark = pytest.mark.slow
-
 USER = Said("user", "hi")
 OK = Said("result", "done", "call_1")
 each_pair = pytest.mark.parametrize(("client", "backend"), PAIRS)

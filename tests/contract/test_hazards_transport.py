@@ -13,8 +13,6 @@ from tests.server.harness import CLOSE, HOLD, LAST_CHUNK, RESET, Step, chunk, re
 
 from .harness import NAMES, PAIRS, Stage, on_stage, played, talk
 
-pytestmark = pytest.mark.slow
-
 each_client = pytest.mark.parametrize("client", NAMES)
 each_pair = pytest.mark.parametrize(("client", "backend"), PAIRS)
 STARTS = {"chat": "", "responses": "response.created", "messages": "message_start"}

@@ -12,8 +12,6 @@ from tests.clients.gateway import Gateway, scripted
 from .client_requests import DIALECTS, ask, request_for
 from .judge.validate import check
 
-pytestmark = pytest.mark.slow
-
 TURN = {"text": "Let me look.", "calls": [{"name": "get_weather", "arguments": '{"location": "Paris"}'}]}
 FAULTS = {
     ("chat", "no end mark"): (b"data: [DONE]\n\n", b""),

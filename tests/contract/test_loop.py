@@ -24,8 +24,6 @@ from toolwire.telemetry.prometheus import Prometheus
 from toolwire.tools.functions import function_tool
 from toolwire.types import Media
 
-pytestmark = pytest.mark.slow
-
 STRICT = tuple(kind for kind in KINDS if kind != "gemini")  # those whose refusals are written down
 
 
@@ -170,6 +168,7 @@ def test_any_calls_and_results_are_accepted(stage: Providers, kind: str) -> None
     events_of(agent, scripted({"text": "ok"}), Conversation.from_data(conversation.to_data()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_task_interrupted_at_any_event_continues_at_the_same_provider(stage: Providers, kind: str) -> None:
     asyncio.run(_interrupted(stage, kind, (kind,)))
@@ -307,6 +306,7 @@ async def _many(agent: Agent, loops: int, at_once: int) -> None:
         await asyncio.gather(*(one(number) for number in range(loops)))
 
 
+@pytest.mark.slow
 def test_many_loops_at_once_pair_every_id(stage: Providers) -> None:
     asyncio.run(_many(agent_of(stage, "openai-chat"), 200, 20))
 

@@ -32,8 +32,6 @@ from toolwire.telemetry.prometheus import Prometheus
 from toolwire.tools import Runnable
 from toolwire.tools.functions import function_tool
 
-pytestmark = pytest.mark.slow
-
 BOUND = 3
 SERVER = Path(__file__).with_name("held_app_server.py")
 # By tier and version of Codex, and by transport of Cursor.
@@ -159,6 +157,7 @@ def ending(events: Sequence[LoopEvent]) -> CompleteEvent:
     return events[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STUBBORN)
 def test_a_model_that_never_stops_calling_ends_with_its_text(kind: str, tmp_path: Path) -> None:
     look, counted = Look(), Prometheus()

@@ -28,8 +28,6 @@ from toolwire.profiles import OPENAI_CHAT
 
 from .media_requests import PLACES, TARGETS, Sent, arrived, end_of, part_of, request_with
 
-pytestmark = pytest.mark.slow
-
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "media.md"
 PNG = b"\x89PNG\r\n\x1a\n"
 PDF = b"%PDF-1.7\n"

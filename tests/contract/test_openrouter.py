@@ -15,8 +15,6 @@ from tests.server.harness import Gateway, Step, Upstream, ask, gateway, reply, s
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 
-pytestmark = pytest.mark.slow
-
 CLAUDE = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
 GEMINI = {"type": "reasoning.encrypted", "format": "google-gemini-v1", "index": 0}
 _numbers = itertools.count()

@@ -14,8 +14,6 @@ from tests.server.harness import Gateway, Step, Upstream, ask, gateway, reply, s
 from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
 from toolwire.config.secret import Secret
 
-pytestmark = pytest.mark.slow
-
 _numbers = itertools.count()
 
 

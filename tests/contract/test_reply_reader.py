@@ -109,6 +109,7 @@ def test_events_of_this_process() -> None:
     assert asyncio.run(main()) == [Started(id="g", model="m")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_large_event_is_read_beside_the_loop(stream: bool) -> None:
     """An item in many small parts: it takes the loop's rounds to read it, and they are there."""

@@ -31,7 +31,6 @@ from toolwire.errors import BadRequest
 from toolwire.server import app
 from toolwire.server.exchange import ClientGone, check_type, read_body, with_model
 
-pytestmark = pytest.mark.slow
 __all__ = ["server", "upstream"]  # fixtures
 
 MEGABYTE = 1 << 20

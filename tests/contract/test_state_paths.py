@@ -16,8 +16,6 @@ from toolwire.server.auth import owner_of
 from toolwire.server.state import is_stateful
 from toolwire.wire.exact_json import decode
 
-pytestmark = pytest.mark.slow
-
 WAYS = [pytest.param(True, id="stream"), pytest.param(False, id="whole")]
 ALL = (*BACKENDS, "thread-keeper")
 TOOL = {"name": "look", "input_schema": {"type": "object"}}
@@ -153,6 +151,7 @@ def test_tokens_are_counted_with_the_thread(place: Site) -> None:
     assert place.ask("POST", "/messages/count_tokens", body).json["input_tokens"] > 1000
 
 
+@pytest.mark.slow
 def test_a_thread_survives_kill_and_restart(tmp_path: Path) -> None:
     toml = '[server]\nlog = "warning"\n[store]\npath = "state.db"\n[backends.model]\nkind = "scripted"\n'
     prompt = scripted({"text": "one"}, {"text": "two"}, ECHO)

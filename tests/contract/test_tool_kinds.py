@@ -17,8 +17,6 @@ from toolwire.profiles import ANTHROPIC
 
 from .client_requests import Reply, ask
 
-pytestmark = pytest.mark.slow
-
 BACKENDS = [
     f"{way}-{dialect}" for way in ("auto", "never", "functions") for dialect in ("chat", "responses", "messages")
 ]

@@ -27,6 +27,7 @@ def npm(script: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_its_unit_tests_pass() -> None:
     shown = npm("test")
     counted = {name: int(number) for name, number in re.findall(r"^ℹ (\w+) (\d+)$", shown, re.MULTILINE)}
@@ -45,6 +46,7 @@ def test_every_module_has_its_tests() -> None:
     assert {path.name.removesuffix(".test.ts") for path in SOURCE.glob("test/*.test.ts")} == modules
 
 
+@pytest.mark.slow
 def test_its_types_are_those_of_the_stable_api() -> None:
     npm("check")
 

@@ -171,6 +171,7 @@ def test_an_empty_list_of_tools_is_removed_where_nothing_else_is_to_be_done() ->
     assert prepared(request_of(user(), tools=()), Closed()).stale == ""
 
 
+@pytest.mark.slow
 def test_threads_share_what_was_learned() -> None:
     """Evictions included: the caches are small enough to be full all the time."""
     preparation = Preparation()

@@ -22,6 +22,7 @@ def shipped() -> dict[str, str]:
     return {name: data.decode() for name, _, _, data in unpacked(TARGET.read_bytes())}
 
 
+@pytest.mark.slow
 @needs_npm
 def test_the_committed_file_is_what_the_source_builds(capsys: pytest.CaptureFixture[str]) -> None:
     fresh, committed = built(), TARGET.read_bytes()
@@ -98,6 +99,7 @@ def test_without_npm_or_its_packages_it_says_so(tmp_path: Path, monkeypatch: pyt
         built(source)
 
 
+@pytest.mark.slow
 @needs_npm
 def test_a_source_that_does_not_build_is_told(tmp_path: Path) -> None:
     source = tmp_path / "vscode"

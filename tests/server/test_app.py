@@ -46,8 +46,6 @@ from tests.server.harness import (
 from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
 from toolwire.server import App
 
-pytestmark = pytest.mark.slow
-
 ANTHROPIC = {"anthropic-version": "2023-06-01"}
 
 
@@ -235,6 +233,7 @@ MEMBERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_members_of_the_wrong_type(server: Gateway, dialect: str) -> None:
     """Each member once with each wrong value: refused in the dialect's form, or answered."""

@@ -52,8 +52,6 @@ from tests.server.harness import (
 )
 from toolwire.config.file import BackendConfig, Config, with_backends
 
-pytestmark = pytest.mark.slow
-
 BACKENDS = [f"{name}{ending}" for name in DIALECTS for ending in ("", "-anew")]
 # Between two dialects every byte is written anew in any case.
 PAIRS = [
@@ -95,6 +93,7 @@ def test_every_pair_carries_text_and_a_call(server: Gateway, upstream: Upstream,
     assert "x-toolwire-loss" not in answer.headers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize(("client", "backend"), PAIRS)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 503, 529])
@@ -140,6 +139,7 @@ BAD_REPLIES: dict[str, list[Step]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize(("client", "backend"), PAIRS)
 @pytest.mark.parametrize("case", list(BAD_REPLIES))

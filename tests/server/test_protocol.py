@@ -66,6 +66,7 @@ def played(play: Callable[[Line, Slow], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_few_pipelined_requests_are_parsed_and_the_rest_is_not_read() -> None:
     """51 MB of them were held as objects, 3.4 GB, while the client read slowly."""
 

@@ -19,8 +19,6 @@ from toolwire.server.stats_writer import OWNER, Recorder, day_name, recorded
 from toolwire.telemetry import Record
 from toolwire.telemetry.hourly import HOUR, HourlyCounts
 
-pytestmark = pytest.mark.slow
-
 DAY = 20_000
 NOON = DAY * 86400 + 12 * HOUR
 

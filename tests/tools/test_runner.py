@@ -266,6 +266,7 @@ def test_media_and_unknown_parts_are_bounded_in_all() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_does_not_wait_for_a_tool(tmp_path: Any) -> None:
     """Not even for one in a thread."""
     import subprocess

@@ -71,6 +71,7 @@ def test_threads_are_used_again() -> None:
     pytest.fail("more threads are left than may wait for work")
 
 
+@pytest.mark.slow
 def test_a_function_that_never_ends_does_not_keep_the_program() -> None:
     program = """
 import asyncio, time

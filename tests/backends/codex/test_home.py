@@ -11,8 +11,6 @@ import pytest
 from toolwire.backends.codex.home import Home, user_home
 from toolwire.errors import UpstreamError
 
-pytestmark = pytest.mark.slow
-
 
 def home(tmp_path: Path, **environ: str) -> Home:
     return Home('model = "m"\n', {"HOME": str(tmp_path / "user"), **environ}, tmp_path / "cache")

@@ -17,8 +17,6 @@ from toolwire.backends.http.transport import Transport
 from toolwire.config.secret import Secret
 from toolwire.errors import UpstreamError
 
-pytestmark = pytest.mark.slow
-
 KEY = "key_0123456789abcdef"
 TARGET = config(base_url="https://service.test")
 

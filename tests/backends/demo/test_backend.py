@@ -32,8 +32,6 @@ from toolwire.types import (
     ToolResult,
 )
 
-pytestmark = pytest.mark.slow
-
 CITY = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]}},

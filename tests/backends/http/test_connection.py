@@ -18,9 +18,6 @@ from tests.garbage import held_by_cycles
 from tests.thorough import examples
 from toolwire.backends.http.connection import HttpConnection, Outgoing, Response, Timeouts, TransportError
 
-pytestmark = pytest.mark.slow
-
-
 GET = Outgoing("GET", b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
 
 

@@ -18,8 +18,6 @@ from tests.backends.several_addresses import info, refusing, resolver, silent
 from toolwire.backends.http import connection
 from toolwire.backends.http.transport import HttpRoute, Timeouts, Transport, TransportError, encode_head, parse_target
 
-pytestmark = pytest.mark.slow
-
 HELLO = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
 
 

@@ -248,6 +248,7 @@ def test_only_the_start_of_a_result_is_searched() -> None:
         play(asking({"text": "{{result:0:z}}"}, assistant("a"), result("1", "a" * 200_000 + "z")))
 
 
+@pytest.mark.slow
 def test_an_expression_that_backtracks_for_ever_stops_neither_the_loop_nor_itself() -> None:
     request = asking({"text": "{{result:0:(a+)+$}}"}, assistant("a"), result("1", "a" * 60 + "!"))
 
@@ -264,6 +265,7 @@ def test_an_expression_that_backtracks_for_ever_stops_neither_the_loop_nor_itsel
     assert asyncio.run(main()) > 10
 
 
+@pytest.mark.slow
 def test_the_number_of_expressions_is_bounded() -> None:
     text = "".join(f"{{{{result:0:a{{{number}}}}}}}" for number in range(66))
     with pytest.raises(BadRequest, match="more than 64"):

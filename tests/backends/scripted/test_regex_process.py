@@ -13,6 +13,7 @@ def found(pattern: str, text: str, seconds: float = 20.0) -> str | None:
     return asyncio.run(search(pattern, text, seconds))
 
 
+@pytest.mark.slow
 def test_what_is_found_first_is_given() -> None:
     assert found("[0-9]+", "a 12 b 345") == "12"
     assert found("z", "a") is None
@@ -21,12 +22,14 @@ def test_what_is_found_first_is_given() -> None:
     assert found("\ud800", "x\ud800y") == "\ud800"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["(", "[", "*a", "(?P<x>a)(?P<x>b)", "(" * 300])
 def test_what_is_no_expression_is_refused(pattern: str) -> None:
     with pytest.raises(BadPattern):
         found(pattern, "a")
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_stopped_and_leaves_no_process() -> None:
     before = children()
     with pytest.raises(BadPattern, match="takes longer than"):

@@ -35,6 +35,7 @@ print('{"url": "https://c.d"}'), print('{"url": "https://e.f"}')
     assert found(program(tmp_path, text), count=2) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "argument"),
     [
@@ -60,6 +61,7 @@ def test_a_program_that_fails(tmp_path: Path) -> None:
         found(str(tmp_path / "text"))
 
 
+@pytest.mark.slow
 def test_a_program_that_never_stops_printing(tmp_path: Path) -> None:
     text = 'while True:\n    print(\'{"url": "https://a.b"}\')'
     assert len(found(program(tmp_path, text), count=10**6)) == (1 << 20) // len('{"url": "https://a.b"}\n')

@@ -12,7 +12,7 @@ import pytest
 from toolwire.backends.vscode.token import FILE_NAME, VARIABLE, bridge_token, is_token, token_path
 from toolwire.errors import ConfigError
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="permissions as POSIX has them")]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions as POSIX has them")
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from toolwire.backends.vscode.token_limit import BYTES, LEAST, TokenLimiter
 from toolwire.events import Event, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.types import Choice, Loss, Text, ToolCall, Usage
 
-pytestmark = pytest.mark.slow
-
 STARTED = Started(id="r", model="m")
 FINISHED = Finished(choices=(Choice(reason="stop"),))
 NOTE = Noted(note=Loss("a", "b", "c"))

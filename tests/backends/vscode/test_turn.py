@@ -41,8 +41,6 @@ from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Noted, fold
 from toolwire.types import Loss, Request, Sampling, Text, Usage
 
-pytestmark = pytest.mark.slow
-
 DONE = End(id="r", cancelled=False)
 USAGE = DataPart(mime="usage", data=used(5, 6)["data"])
 

@@ -23,8 +23,6 @@ from toolwire.backends.vscode.wire.shapes import (
 from toolwire.errors import BadRequest
 from toolwire.telemetry import wire_trace
 
-pytestmark = pytest.mark.slow
-
 
 def test_every_frame_is_traced_with_the_request_it_belongs_to(tmp_path: Path) -> None:
     async def main() -> None:

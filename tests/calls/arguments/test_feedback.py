@@ -27,8 +27,6 @@ from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
 from toolwire.wire.exact_json import encode
 
-pytestmark = pytest.mark.slow
-
 
 def said(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:
     checker = Schemas().of({"properties": {"p": schema}}).checker
@@ -200,6 +198,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @examples(20)
 @given(st.dictionaries(st.text(), json_values, max_size=50))
 def test_it_is_bounded(arguments: dict[str, Any]) -> None:

@@ -11,8 +11,6 @@ from toolwire.calls.arguments.fixes import View, plans, whole_number
 from toolwire.calls.arguments.members import Put, Remove, Rename
 from toolwire.calls.schemas import Schemas
 
-pytestmark = pytest.mark.slow
-
 
 def ways(schema: dict[str, Any], value: Any, *, may_wrap: bool = False) -> list[Any]:
     """For one property, each way as it would change it."""

@@ -17,8 +17,6 @@ from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
 from toolwire.wire.exact_json import decode, object_of
 
-pytestmark = pytest.mark.slow
-
 SCHEMAS = Schemas()
 TOOL = Tool(
     name="run",
@@ -169,6 +167,7 @@ def test_freeform_tools_take_what_comes() -> None:
     assert judge(ToolCall(id="1", name="apply_patch", raw="", kind="custom"), patch, Schemas()) == Valid(args=None)
 
 
+@pytest.mark.slow
 def test_hostile_arguments_cost_bounded_time() -> None:
     started = time.process_time()
     flags = json.dumps({"command": "x", "flags": ["f"] * 1_000_000})

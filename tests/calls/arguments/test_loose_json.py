@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from toolwire.calls.arguments.loose_json import MOST_STEPS, Loose, NotLoose
 
-pytestmark = pytest.mark.slow
-
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda v: st.lists(v) | st.dictionaries(st.text(), v),

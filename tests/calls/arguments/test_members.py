@@ -6,8 +6,6 @@ import pytest
 
 from toolwire.calls.arguments.members import Put, Remove, Rename, all_names, apply_edit, is_whole, put_all, same_name
 
-pytestmark = pytest.mark.slow
-
 VALUE = {"a": [{"b": 1, "c": 2}], "d": 3}
 
 
@@ -31,9 +29,6 @@ def test_many_at_once() -> None:
     assert VALUE == {"a": [{"b": 1, "c": 2}], "d": 3}
 
 
-pytestmark = pytest.mark.slow
-
-
 @pytest.mark.parametrize(
     "name", ["max_results", "maxResults", "MAX-RESULTS", " max results", '"max.results"', "'maxResults'"]
 )
@@ -54,8 +49,6 @@ def test_a_schema_without_end_is_left() -> None:
     schema["items"] = schema
     assert all_names(schema) == {"a"}
 
-
-pytestmark = pytest.mark.slow
 
 SCHEMA = {
     "properties": {

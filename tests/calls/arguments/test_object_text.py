@@ -20,8 +20,6 @@ from toolwire.calls.arguments.object_text import (
     without_marks,
 )
 
-pytestmark = pytest.mark.slow
-
 
 def read(text: str, *, may_close: bool = False) -> FoundObject | None:
     return find_object(
@@ -159,8 +157,6 @@ def test_hostile_texts_cost_bounded_time() -> None:
     read("x" * 3_000_000)
     assert time.process_time() - started < 15
 
-
-pytestmark = pytest.mark.slow
 
 NAMES = frozenset({"city", "days"})
 

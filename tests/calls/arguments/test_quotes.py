@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from toolwire.calls.arguments.quotes import NotLoose, Place, QuoteReader, Steps
 
-pytestmark = pytest.mark.slow
-
 
 def read(text: str, place: Place = "member", names: str = "") -> tuple[str, str, list[str]]:
     """The text, what is left behind it, and the repairs."""

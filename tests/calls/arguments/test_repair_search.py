@@ -13,8 +13,6 @@ from toolwire.calls.arguments.repair_search import Fixed, RepairSearch, is_doubt
 from toolwire.calls.schemas import Schemas
 from toolwire.wire.exact_json import encode
 
-pytestmark = pytest.mark.slow
-
 EDITS = {
     "type": "object",
     "properties": {
@@ -159,8 +157,6 @@ def test_a_schema_told_back_is_no_wrapper() -> None:
     assert fix(schema, {"type": "object", "properties": {"x": {"a": 1}}}) == {"x": {"a": 1}}
 
 
-pytestmark = pytest.mark.slow
-
 SCHEMA = {"properties": {"n": {"type": "number"}, "any": {}, "text": {"type": "string"}, "kind": {"enum": ["1", 2]}}}
 
 
@@ -207,9 +203,6 @@ def test_an_object_found_inside_other_text_has_only_members_that_the_tool_knows(
     for repair in ("junk", "unlisted", "wrapped"):
         assert is_doubtful(Fixed({"ok": True}, (repair,)), schema)
         assert not is_doubtful(Fixed({"a": "x"}, (repair,)), schema)
-
-
-pytestmark = pytest.mark.slow
 
 
 def better(schema: dict[str, Any], arguments: dict[str, Any]) -> Any:

@@ -26,8 +26,6 @@ from toolwire.dialects import DIALECTS
 from toolwire.profiles import ANTHROPIC, OPENAI_CHAT, RESPONSES
 from toolwire.types import Media, Message, Opaque, Reasoning, Request, State, Text, Thinking, ToolCall, ToolResult
 
-pytestmark = pytest.mark.slow
-
 PROFILES = {"chat": OPENAI_CHAT, "responses": RESPONSES, "messages": ANTHROPIC}
 PICTURE = Media(kind="image", url="https://example.com/a.png")
 

@@ -18,8 +18,6 @@ from toolwire.errors import BadRequest
 from toolwire.types import Tool
 from toolwire.wire.exact_json import encode
 
-pytestmark = pytest.mark.slow
-
 
 def checker(schema: dict[str, Any]) -> Checker:
     return Checker(read(schema))
@@ -68,6 +66,7 @@ def test_patterns_that_backtrack_are_left_out_for_long_texts_only() -> None:
     assert not compiled.fits({"b": "n" * 20_000}, 20_010)
 
 
+@pytest.mark.slow
 def test_a_million_items_are_checked_and_their_faults_counted_not_told() -> None:
     compiled = checker({"properties": {"a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}}})
     numbers = list(range(1_000_000))
@@ -152,9 +151,6 @@ def test_objects_to_choose_from_count_in_full() -> None:
     with pytest.raises(TooCostly):
         made.fits({"a": [{"k": 4999}] * 2000}, 30_000)
     assert made.fits({"a": [{"k": 4999}]}, 20)
-
-
-pytestmark = pytest.mark.slow
 
 
 def chain(length: int, key: str = "anyOf") -> dict[str, Any]:

@@ -15,8 +15,6 @@ from toolwire.calls.schemas import clean_schema
 from toolwire.calls.schemas.keywords import children
 from toolwire.profiles import ANTHROPIC_SCHEMAS, GEMINI_SCHEMAS, OPENAI_SCHEMAS, STRICT_SCHEMAS, SchemaRules
 
-pytestmark = pytest.mark.slow
-
 ALL = [OPENAI_SCHEMAS, STRICT_SCHEMAS, ANTHROPIC_SCHEMAS, GEMINI_SCHEMAS]
 PLAIN = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 TREE = {

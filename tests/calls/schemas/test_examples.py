@@ -19,8 +19,6 @@ from toolwire.backends.demo.arguments import PromptArguments
 from toolwire.backends.demo.prompt_match import hints_of
 from toolwire.calls.schemas.examples import NoExample, example_of
 
-pytestmark = pytest.mark.slow
-
 PROMPTS = st.sampled_from(
     ["", 'Put "red" and 17 in Paris', "city: Oslo, count=3", "write to ann@example.com on 2025-03-04", "-2.5 x y"]
 )

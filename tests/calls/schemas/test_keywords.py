@@ -16,8 +16,6 @@ from toolwire.calls.schemas.keywords import (
     types_of,
 )
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_property_with_the_name_of_a_keyword_is_a_name() -> None:
     schema = {"properties": {"items": {"type": "string"}, "anyOf": {"enum": [{"not": {}}]}}, "default": {"items": {}}}
@@ -66,8 +64,6 @@ def test_paths_read_well() -> None:
     assert pointer(()) == ""
 
 
-pytestmark = pytest.mark.slow
-
 SCHEMA = {
     "properties": {
         "list": {"type": "array", "prefixItems": [{"type": "null"}], "items": {"$ref": "#/$defs/r0"}},
@@ -91,8 +87,6 @@ def test_circles_end() -> None:
     schema = {"$ref": "#/$defs/r0", "$defs": {"r0": {"anyOf": [{"$ref": "#"}, {"$ref": "#/$defs/r0"}]}}}
     assert len(schemas_at(schema, ())) < 6
 
-
-pytestmark = pytest.mark.slow
 
 A = {"properties": {"a": {"type": "string"}, "kind": {"const": "a"}}, "required": ["kind", "a"]}
 B = {"properties": {"b": {"type": "string"}, "kind": {"const": "b"}}, "required": ["kind"]}

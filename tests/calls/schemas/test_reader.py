@@ -9,8 +9,6 @@ import pytest
 
 from toolwire.calls.schemas.reader import MOST, SchemaPatterns, Uncheckable, UnreadableSchema, read
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
     ("given", "meant"),
@@ -154,9 +152,6 @@ def test_a_word_that_nobody_knows_is_named_with_its_place(schema: dict[str, Any]
 @pytest.mark.parametrize("word", ["any", "Date", "file", "", "string|null", "List[str]", "HashMap", "dict"])
 def test_words_that_people_use_for_types_are_no_fault(word: str) -> None:
     assert read({"type": "object", "properties": {"c": {"type": word}}})
-
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("pattern", ["^[a-z0-9-]{1,64}$", r"^\d{4}-\d\d-\d\d$", "^.{1,200}$", r"\p{L}+", "(a+)+$", ""])

@@ -9,8 +9,6 @@ import pytest
 from toolwire.calls.schemas import Schemas, clean_schema, without_added_nulls
 from toolwire.profiles import STRICT_SCHEMAS
 
-pytestmark = pytest.mark.slow
-
 SCHEMA = {
     "type": "object",
     "properties": {

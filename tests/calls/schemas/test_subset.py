@@ -10,8 +10,6 @@ from toolwire.calls.schemas import clean_schema
 from toolwire.calls.schemas.keywords import children
 from toolwire.profiles import GEMINI_SCHEMAS
 
-pytestmark = pytest.mark.slow
-
 ALLOWED = {
     "type",
     "format",

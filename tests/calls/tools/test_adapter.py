@@ -407,8 +407,6 @@ def test_whatever_a_schema_holds_it_is_fitted_once_and_never_changed_itself(
         assert (fitted.request is request) == (fitted.request.tools is request.tools)
 
 
-pytestmark = pytest.mark.slow
-
 RULES = [CHAT_IDS, OPENAI_IDS, RESPONSES_IDS, MESSAGES_IDS, MISTRAL_IDS]
 ODD = [IdRule(letters="base62"), IdRule(letters="word", longest=20), IdRule(length=30), IdRule(letters="word")]
 FOREIGN = [

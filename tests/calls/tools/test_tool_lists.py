@@ -13,8 +13,6 @@ from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.types import Request, Tool
 
-pytestmark = pytest.mark.slow
-
 GOOD = {"type": "object", "properties": {"a": {"type": "string"}}}
 BAD = {"type": "object", "properties": {"a": {"type": 5}}}
 

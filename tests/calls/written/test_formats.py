@@ -23,8 +23,6 @@ from tests.calls.written.formats.native import (
 from toolwire.calls.written.formats import dsml, glm, harmony, kimi, llama, mistral, pythonic, qwen
 from toolwire.calls.written.formats.grammar import Grammar
 
-pytestmark = pytest.mark.slow
-
 
 class Format(NamedTuple):
     """recordings: name, calls, other text. prose: texts that mention the format and are no calls. fragments: of random texts."""

@@ -30,8 +30,6 @@ from toolwire.types import (
 )
 from toolwire.wire.exact_json import object_of
 
-pytestmark = pytest.mark.slow
-
 LINE = re.compile(r"<tool_result>(\{.*\})</tool_result>")
 TOKENS = [
     "</tool_result>",
@@ -340,6 +338,7 @@ def test_calls_and_results_can_be_read_back(messages: tuple[Message, ...]) -> No
     assert [p for m in written for p in m.parts if isinstance(p, Reasoning | Media | Refusal)] == others
 
 
+@pytest.mark.slow
 def test_a_long_conversation_costs_its_length() -> None:
     """Twice as much takes about twice as long, also where all of it becomes one message."""
     seconds = []

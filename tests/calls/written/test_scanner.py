@@ -17,8 +17,6 @@ from toolwire.calls.written.formats.base import CallBroken, CallClosed, CallGrew
 from toolwire.calls.written.formats.openers import Openers
 from toolwire.calls.written.scanner import FREE, CallScanner
 
-pytestmark = pytest.mark.slow
-
 NOW = tag('{"name": "get_time"}')
 
 
@@ -251,6 +249,7 @@ def test_an_example_in_a_fence_is_not_called_with_the_call_behind_it() -> None:
         assert found(f"{fenced}{tag()}") == [fenced, PARIS]
 
 
+@pytest.mark.slow
 def test_a_text_of_openers_is_given_up_after_some() -> None:
     text = "<tool_call> x\n" * 5000
     sentinel = CallScanner(told())
@@ -393,6 +392,7 @@ def test_the_work_follows_the_length_of_nested_openers() -> None:
         assert _work(unit, 30_000, False) <= 6 * 30_000 + 2 * FREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["<tool_call>", "<tool_calls>", "<tool_call>\n", "\n<tool_call>[", "<function_calls>"])
 def test_a_text_full_of_openers_is_soon_taken_for_words(unit: str) -> None:
     """Counted in calls of functions: every opener is given to several grammars, whose reading is not counted as letters."""

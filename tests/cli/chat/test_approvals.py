@@ -15,8 +15,6 @@ from toolwire.cli.chat.terminal import Terminal, TypedLines
 from toolwire.tools import Output
 from toolwire.types import JsonObject, Tool
 
-pytestmark = pytest.mark.slow
-
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOL = Tool(name="write", schema=SCHEMA)
 

@@ -26,8 +26,6 @@ from toolwire.cli.chat.display import Display, JsonLines
 from toolwire.cli.chat.terminal import Terminal
 from toolwire.types import Media, Text, Usage
 
-pytestmark = pytest.mark.slow
-
 USAGE = Usage(input=1200, output=34, cached=1000)
 
 

@@ -9,8 +9,6 @@ import pytest
 
 from toolwire.cli.chat.loop_thread import LoopThread
 
-pytestmark = pytest.mark.slow
-
 
 class Held:
     def __init__(self, fault: Exception | None = None) -> None:

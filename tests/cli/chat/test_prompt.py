@@ -17,8 +17,6 @@ from toolwire.cli.chat.terminal import Terminal, TypedLines
 from toolwire.errors import BadRequest
 from toolwire.tools.workspace import workspace
 
-pytestmark = pytest.mark.slow
-
 
 class Typed(TypedLines):
     """What is typed: lines, and what is raised in their place."""

@@ -16,8 +16,6 @@ from toolwire.cli.chat.session import load_conversation, on_interrupt, raise_int
 from toolwire.errors import ConfigError
 from toolwire.types import Message, Text, Tool, ToolCall, ToolResult
 
-pytestmark = pytest.mark.slow
-
 CALLS = [{"name": "look", "arguments": {"where": "here"}}, {"name": "look", "arguments": {"where": "there"}}]
 TURNS = [
     {"text": "Let me look.", "calls": CALLS, "pace": 0.004, "chunk": 4},

@@ -23,8 +23,6 @@ from toolwire.server.stats_writer import recorded
 from toolwire.telemetry import Record
 from toolwire.tools.mcp import MCP
 
-pytestmark = pytest.mark.slow
-
 
 def names(options: ChatOptions) -> str:
     return list_names(asyncio.run(runnables_of(tuple(tools_of(options)))))

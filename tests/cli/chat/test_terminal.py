@@ -16,8 +16,6 @@ from rich.cells import cell_len
 from tests.cli.chat.typist import rendered
 from toolwire.cli.chat.terminal import Terminal, TypedLines, cut, history_path, json_safe, one_line, safe, terminal_on
 
-pytestmark = pytest.mark.slow
-
 
 class Screen(io.StringIO):
     def isatty(self) -> bool:

@@ -23,8 +23,6 @@ from toolwire.profiles import RESPONSES
 from toolwire.types import Request, State
 from toolwire.wire.exact_json import decode, encode
 
-pytestmark = pytest.mark.slow
-
 CALL = {
     "type": "function_call",
     "id": "fc_1",

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from toolwire.dialects.shared.model_field import Renamer, model_places
 from toolwire.wire.sse import Frame, parse_block
 
-pytestmark = pytest.mark.slow
-
 JSON = st.recursive(
     st.none()
     | st.booleans()

@@ -134,6 +134,7 @@ def test_a_circle_is_evicted(connection: Connection) -> None:
     assert evict_one(connection) == ""
 
 
+@pytest.mark.slow
 def test_a_long_chain_in_use_is_corrected_once(connection: Connection) -> None:
     """Each eviction from a full store must not read or write the whole of every chain in use."""
     names = [f"r{number}" for number in range(2000)]

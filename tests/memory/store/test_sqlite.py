@@ -23,8 +23,6 @@ from tests.thorough import examples
 from toolwire.errors import BadRequest, GatewayError
 from toolwire.memory.store import Item, MemoryStore, SqliteStore, Store
 
-pytestmark = pytest.mark.slow
-
 # Puts entries for ever, and tells of each when it is safe.
 WRITER = """
 import asyncio, sys
@@ -77,6 +75,7 @@ def stored(path: Path) -> set[str]:
         return {id for (id,) in connection.execute("SELECT id FROM entries")}
 
 
+@pytest.mark.slow
 class TestSqliteStore(StoreContract):
     def open(self, max_bytes: int = 64 * MB, max_age: float = 30 * DAY, **settings: Any) -> Store:
         return SqliteStore(self.folder / "state.db", max_bytes=max_bytes, max_age=max_age, clock=self.clock, **settings)

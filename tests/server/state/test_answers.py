@@ -45,8 +45,6 @@ from toolwire.server.exchange import ClientGone, while_here
 from toolwire.server.reply import Reply
 from toolwire.server.state.answers import send_pieces
 
-pytestmark = pytest.mark.slow
-
 WAYS = [pytest.param(True, id="stream"), pytest.param(False, id="whole")]
 ALL = (*BACKENDS, KEEPER)
 TOOL = {"type": "function", "name": "look", "parameters": {"type": "object"}}
@@ -411,6 +409,7 @@ def talk(running: Process) -> Site:
     return Site(running.port)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", WAYS)
 def test_killed_in_the_middle_and_started_again_it_goes_on(tmp_path: Any, stream: bool) -> None:
     prompt = scripted({"text": "one"}, {"text": "two"}, {"text": "three"}, ECHO)

@@ -28,8 +28,6 @@ from toolwire.memory.store import Entry, Item, MemoryStore
 from toolwire.server.state.background import BackgroundRun, heard_of, shown
 from toolwire.wire.exact_json import encode
 
-pytestmark = pytest.mark.slow
-
 SLOW = scripted({"text": "one two three four five six seven", "chunk": 4, "pace": 0.05})
 ENDLESS = scripted({"text": "never", "delay": 60})
 
@@ -189,6 +187,7 @@ def test_who_follows_it_when_the_server_ends_gets_an_end_too() -> None:
     assert said.endswith(b"\r\n0\r\n\r\n")
 
 
+@pytest.mark.slow
 def test_killed_with_its_process_it_has_failed(tmp_path: Any) -> None:
     toml = '[server]\nlog = "warning"\n[store]\npath = "state.db"\n[backends.model]\nkind = "scripted"\n'
     with process(tmp_path, toml) as running:

@@ -11,8 +11,6 @@ import pytest
 from toolwire.tools.mcp.contents import output_of, sendable
 from toolwire.types import Media, Text
 
-pytestmark = pytest.mark.slow
-
 
 def result(*content: Any, structured: Any = None, is_error: bool = False) -> Any:
     return Made(content=list(content), structured_content=structured, is_error=is_error)

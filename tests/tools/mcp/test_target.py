@@ -7,8 +7,6 @@ import pytest
 from toolwire.errors import ConfigError
 from toolwire.tools.mcp.target import ServerFault, target_of
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
     ("where", "name"),

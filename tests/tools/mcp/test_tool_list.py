@@ -14,8 +14,6 @@ from tests.tools.mcp.servers import bare, run, text_of
 from toolwire.tools.mcp import MCP
 from toolwire.tools.mcp.tool_list import MOST_TOOLS, ToolList
 
-pytestmark = pytest.mark.slow
-
 VERSION = "2025-11-25"
 
 
@@ -53,6 +51,7 @@ def test_one_invalid_tool_does_not_affect_the_others(caplog: pytest.LogCaptureFi
     assert len(warned) == len(set(warned)) >= 10
 
 
+@pytest.mark.slow
 def test_a_list_that_is_too_long_is_cut(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with MCP(bare("crowd"), name="x") as opened:

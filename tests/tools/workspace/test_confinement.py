@@ -15,8 +15,6 @@ from toolwire.errors import ConfigError
 from toolwire.tools.workspace.confinement import Root, read_all
 from toolwire.tools.workspace.messages import ToolRefused
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_path_may_be_relative_or_absolute_inside_the_root(tmp_path: Path) -> None:
     box = Box(tmp_path)

@@ -19,8 +19,6 @@ from toolwire.tools.workspace.limits import Budget, Stopped
 from toolwire.tools.workspace.messages import ToolRefused
 from toolwire.types import Media
 
-pytestmark = pytest.mark.slow
-
 _IMAGES = {
     "image/png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
     "image/jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF",

@@ -13,8 +13,6 @@ from toolwire.tools.workspace.confinement import Root, Scope
 from toolwire.tools.workspace.folders import Walk
 from toolwire.tools.workspace.limits import Budget
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_tree_with_sizes(tmp_path: Path) -> None:
     box = Box(tmp_path)
@@ -99,6 +97,7 @@ def test_a_folder_is_needed(tmp_path: Path) -> None:
         assert "nothing at" in box.refusal(name, path="b", **more)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_files_in_one_folder(tmp_path: Path) -> None:
     box = Box(tmp_path)
     folder = box.root / "many"

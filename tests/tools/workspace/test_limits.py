@@ -9,8 +9,6 @@ import pytest
 
 from toolwire.tools.workspace.limits import COMMANDS, Budget, Stopped, off_loop
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_budget_is_over_when_its_time_is() -> None:
     assert Budget(0).is_over

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from toolwire.tools.workspace.messages import ToolRefused, display_path, os_errors_refused, parse_name
 
-pytestmark = pytest.mark.slow
-
 
 @given(st.binary(min_size=1, max_size=40).filter(lambda name: not {0, 47} & set(name)))
 def test_every_name_is_one_line_and_is_parsed_back(name: bytes) -> None:

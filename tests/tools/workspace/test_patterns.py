@@ -13,8 +13,6 @@ from tests.thorough import examples
 from toolwire.tools.workspace.messages import ToolRefused
 from toolwire.tools.workspace.patterns import IgnoreFile, Patterns, is_ignored
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
     ("pattern", "path", "is_match"),

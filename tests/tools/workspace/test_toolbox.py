@@ -13,8 +13,6 @@ from toolwire.tools import Runnable
 from toolwire.tools.workspace import Shell, workspace
 from toolwire.tools.workspace.toolbox import Command, Edit, Glob, Grep, ListFolder, Read, Write, tool_of
 
-pytestmark = pytest.mark.slow
-
 
 def names(tools: list[Runnable]) -> list[str]:
     return [runnable.tool.name for runnable in tools]

@@ -19,8 +19,6 @@ from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded
 from toolwire.types import Loss, Reasoning, Text, ToolCall
 from toolwire.wire.exact_json import BadJson, decode
 
-pytestmark = pytest.mark.slow
-
 HELLO = ["text Hello world.", "stop 100+20"]
 COUNTED = "text " + "".join(f"h{number} " for number in range(30))
 SPLIT = (

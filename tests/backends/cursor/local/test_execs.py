@@ -17,8 +17,6 @@ from toolwire.backends.cursor.wire.execs import Exec
 from toolwire.errors import ConfigError
 from toolwire.tools.workspace.sandbox import Shell
 
-pytestmark = pytest.mark.slow
-
 _SHELL = Shell(sandbox="never")
 
 

@@ -9,8 +9,6 @@ from tests.backends.cursor.local.exec_results import answer, is_declined, read, 
 from toolwire.backends.cursor.wire import agent
 from toolwire.tools.workspace.limits import Limits
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:

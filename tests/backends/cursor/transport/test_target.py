@@ -25,8 +25,6 @@ from toolwire.config.secret import Secret
 from toolwire.errors import ConfigError, UpstreamError
 from toolwire.wire.connect import ConnectFault, end, frame
 
-pytestmark = pytest.mark.slow
-
 TARGET = config(base_url="https://service.test/", client_type="cli", client_version="cli-1")
 ATTEMPT = Attempt(token=Secret("eyJ.secret.x"), request_id="r-2", original_id="r-1", allowed_tools=("mcp_tool_call",))
 

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from toolwire.calls.schemas.reader import read
 from toolwire.calls.written.formats.arguments import repair_object, typed, types_at
 
-pytestmark = pytest.mark.slow
-
 TYPES = ["null", "integer", "number", "boolean", "object", "array", "string"]
 
 

@@ -16,8 +16,6 @@ from toolwire.calls.written.formats.base import (
     Thought,
 )
 
-pytestmark = pytest.mark.slow
-
 PIECES: list[Piece] = [
     PlainText("a"),
     CallOpened("f"),

@@ -14,8 +14,6 @@ from toolwire.calls.written.formats.base import CallClosed, PlainText
 from toolwire.calls.written.formats.dsml import GRAMMARS
 from toolwire.types import Tool
 
-pytestmark = pytest.mark.slow
-
 ROME = ("get_weather", {"city": "Rome"})
 DSML = (
     '<BDSMLB{0}>\n<BDSMLB{1}invoke name="get_weather">\n<BDSMLB{1}parameter name="city" string="true">Rome'

@@ -12,8 +12,6 @@ from tests.calls.written.formats.native import (
 from toolwire.calls.written.formats.base import CallClosed
 from toolwire.calls.written.formats.glm import IN_TAG
 
-pytestmark = pytest.mark.slow
-
 GRAMMARS = (IN_TAG,)
 
 

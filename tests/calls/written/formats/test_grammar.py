@@ -7,9 +7,6 @@ from toolwire.calls.written.formats.base import CallClosed
 from toolwire.calls.written.formats.grammar import Block, Grammar
 from toolwire.calls.written.formats.hermes.tagged import OPENERS, read_tagged
 
-pytestmark = pytest.mark.slow
-
-
 ODD = Grammar("odd", OPENERS, read_tagged, "line", "odd")
 
 

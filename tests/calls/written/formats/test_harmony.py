@@ -17,8 +17,6 @@ from toolwire.calls.written.formats.base import CallClosed, Piece, Thought
 from toolwire.calls.written.formats.harmony import GRAMMARS
 from toolwire.types import Tool
 
-pytestmark = pytest.mark.slow
-
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Rome"}<|call|>'
 ROME = [("get_weather", {"city": "Rome"})]
 

@@ -13,8 +13,6 @@ from toolwire.calls.written.formats.json_call import Envelope
 from toolwire.calls.written.formats.lexer import Tape
 from toolwire.types import Tool
 
-pytestmark = pytest.mark.slow
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -96,6 +94,7 @@ def test_what_was_written_behind_the_fault_belongs_to_the_arguments() -> None:
     assert pieces[-1] == CallBroken(text="", why="because", name="f", raw='{"a": [1}')
 
 
+@pytest.mark.slow
 def test_deep_nesting_is_no_danger() -> None:
     envelope, pieces, _ = scanned('{"name": "f", "arguments": {"a": ' + "[" * 200_000 + "]" * 200_000 + "}}", 1000)
     assert envelope.status == "done"

@@ -13,8 +13,6 @@ from tests.calls.written.formats.native import (
 from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened, PlainText
 from toolwire.calls.written.formats.kimi import GRAMMARS
 
-pytestmark = pytest.mark.slow
-
 CALL = '<|tool_call_begin|>{}<|tool_call_argument_begin|>{{"city": "Rome"}}<|tool_call_end|>'
 
 

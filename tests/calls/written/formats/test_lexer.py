@@ -12,8 +12,6 @@ from toolwire.calls.written.formats.base import BlockRead, CallBroken, CallClose
 from toolwire.calls.written.formats.grammar import Block, Script
 from toolwire.calls.written.formats.lexer import Brackets, Marks, NoCall, Steps, Tape, UnreadableCall
 
-pytestmark = pytest.mark.slow
-
 ENDS = Marks("<|end|>", "<|stop|>")
 
 

@@ -12,8 +12,6 @@ from tests.calls.written.formats.native import (
 from toolwire.calls.written.formats.base import CallClosed
 from toolwire.calls.written.formats.llama import GRAMMARS
 
-pytestmark = pytest.mark.slow
-
 
 def test_nested_arguments_keep_their_letters() -> None:
     raw = '{"city":"Ni\\u00f1o", "options": {"a":[{"b": "};"}]} }'

@@ -15,8 +15,6 @@ from toolwire.calls.written.formats import GRAMMARS as ALL
 from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened, PlainText
 from toolwire.calls.written.formats.mistral import GRAMMARS
 
-pytestmark = pytest.mark.slow
-
 ROME = ("get_weather", {"city": "Rome"})
 RECORDED = [
     (

@@ -7,8 +7,6 @@ from toolwire.calls.written.formats import GRAMMARS, ONLY_INSTRUCTED
 from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened
 from toolwire.calls.written.formats.openers import Openers, Trial, Until
 
-pytestmark = pytest.mark.slow
-
 ALL = Openers(GRAMMARS)
 
 
@@ -73,9 +71,6 @@ def test_starts() -> None:
 def test_forms_that_need_telling_are_grammars() -> None:
     assert all(grammar in GRAMMARS for grammar in ONLY_INSTRUCTED)
     assert len({id(grammar) for grammar in GRAMMARS}) == len(GRAMMARS)
-
-
-pytestmark = pytest.mark.slow
 
 
 def trial(opener: str = "<tool_call", until: Until = "nothing") -> Trial:

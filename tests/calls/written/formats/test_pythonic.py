@@ -20,8 +20,6 @@ from tests.thorough import examples
 from toolwire.calls.written.formats.base import PlainText
 from toolwire.calls.written.formats.pythonic import GRAMMARS, LiteralReader, NotPython, unescaped
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
     "text",

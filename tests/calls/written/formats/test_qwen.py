@@ -13,8 +13,6 @@ from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened
 from toolwire.calls.written.formats.qwen import GRAMMARS as BARE
 from toolwire.calls.written.formats.qwen import IN_TAG
 
-pytestmark = pytest.mark.slow
-
 GRAMMARS = (IN_TAG, *BARE)
 
 

@@ -6,8 +6,6 @@ import pytest
 
 from toolwire.calls.written.formats.text_position import TextPosition
 
-pytestmark = pytest.mark.slow
-
 
 def behind(text: str, size: int = 0) -> TextPosition:
     """The place behind a text that is passed in pieces of this size."""

@@ -52,6 +52,7 @@ def told(kind: str, args: Any, folder: Path, *, wrapped: bool = False, shell: st
     return result(call, output)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_files_of_any_name_are_written_read_listed_found_and_deleted(tmp_path: Path, name: str) -> None:
     path, text = f"{name}/{name}", f"needle '{name}' $(touch bad)\nlast"
@@ -77,6 +78,7 @@ def test_a_command_begins_in_a_folder_of_any_name(tmp_path: Path, name: str) -> 
     assert not list(tmp_path.rglob("bad"))
 
 
+@pytest.mark.slow
 @examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(codec="utf-8"), max_size=300))
 def test_any_text_is_written_and_read_to_the_byte(tmp_path: Path, text: str) -> None:
@@ -132,6 +134,7 @@ def test_a_binary_file_is_an_error(tmp_path: Path) -> None:
     assert told("read", agent.ReadArgs(path="f"), tmp_path).WhichOneof("result") == "error"
 
 
+@pytest.mark.slow
 def test_lines_and_names_are_searched_as_asked(tmp_path: Path) -> None:
     (tmp_path / "src/deep").mkdir(parents=True)
     (tmp_path / "src/deep/a.py").write_text("Needle\nother\n")
@@ -171,6 +174,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     return str(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
@@ -196,6 +200,7 @@ def test_a_search_that_fails_is_an_error_and_no_match(
     assert "toolwire" not in found.error.error
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("engine")
 def test_a_search_that_finds_more_than_is_shown_or_nothing_is_a_success(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()

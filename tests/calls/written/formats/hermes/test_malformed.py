@@ -11,8 +11,6 @@ from tests.calls.written.formats.holding import held
 from toolwire.calls.written.formats.base import CallBroken, CallClosed, PlainText
 from toolwire.calls.written.scanner import CallScanner
 
-pytestmark = pytest.mark.slow
-
 ARGUMENTS = '{"city": "Paris"}'
 BAD = '{"name": "get_weather", "arguments": {"city": 1}}'
 
@@ -134,8 +132,6 @@ def test_words_are_not_held_for_long(text: str, most: int) -> None:
         longest = max(longest, position - given)
     assert longest <= most
 
-
-pytestmark = pytest.mark.slow
 
 WHY = "it holds no JSON object"
 LONG = "a line of a file, and no end of it\n\n" * 200

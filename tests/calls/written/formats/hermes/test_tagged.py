@@ -13,8 +13,6 @@ from toolwire.calls.written.formats import glm, qwen
 from toolwire.calls.written.formats.base import CallBroken, CallClosed, CallGrew, CallOpened, Piece, PlainText
 from toolwire.calls.written.formats.hermes.tagged import MOST_UNNAMED, STRAY_TAG, TOOL_CALL
 
-pytestmark = pytest.mark.slow
-
 
 def last(text: str, *, is_instructed: bool = True) -> Piece:
     return read_all_ways(text, is_instructed=is_instructed)[-1]
@@ -219,9 +217,6 @@ def test_a_block_says_how_much_it_needed() -> None:
 def test_time_is_told_without_arguments() -> None:
     assert told_apart(read_all_ways(tag('{"name": "functions.get_time"}'))) == [("functions.get_time", {})]
     assert told_apart(read_all_ways(tag('{"name": "get_time"}'), is_instructed=False)) == [TIME]
-
-
-pytestmark = pytest.mark.slow
 
 
 def test_other_forms_behind_the_same_tag() -> None:

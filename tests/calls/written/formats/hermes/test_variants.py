@@ -8,8 +8,6 @@ from tests.calls.speaking import CALL, PARIS, TIME, read_all_ways, tag, told_apa
 from tests.calls.written.formats.holding import PROSE, check_held
 from toolwire.calls.written.formats.base import CallClosed, PlainText
 
-pytestmark = pytest.mark.slow
-
 BAD = '{"name": "get_weather", "arguments": {"city": 1}}'
 UNKNOWN = '{"name": "nobody", "arguments": {}}'
 

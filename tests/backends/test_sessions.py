@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.virtual_clock import run_virtually
 from toolwire.backends.continuation import ResumePoint
 from toolwire.backends.sessions import (
     Delivery,
@@ -144,7 +145,7 @@ def test_expired_runs_are_stopped() -> None:
         assert parking.take(ONE) is None
         assert parking.counts == ParkingCounts(parked=2, taken=1, expired=1)
 
-    asyncio.run(main())
+    run_virtually(main())
 
 
 def test_the_oldest_of_too_many_is_evicted() -> None:
@@ -159,7 +160,7 @@ def test_the_oldest_of_too_many_is_evicted() -> None:
         assert [parking.take(place) for place in places] == [None, None, "turn 2", "turn 3"]
         assert parking.counts.evicted == 2
 
-    asyncio.run(main())
+    run_virtually(main())
 
 
 def test_runs_at_the_same_point_are_taken_one_by_one() -> None:
@@ -222,7 +223,7 @@ def test_discard_removes_a_run_without_stopping_it() -> None:
         assert stopped == []
         assert parking.take(ONE) is None
 
-    asyncio.run(main())
+    run_virtually(main())
 
 
 @given(st.lists(st.tuples(st.sampled_from(["park", "take"]), st.integers(0, 3)), max_size=40), st.integers(1, 4))

@@ -285,9 +285,9 @@ def test_free_text_counts_to_the_letter() -> None:
     "raw", ['{"a": ' + "9" * 5000 + "}", '{"a": ' + "[" * 400 + "]" * 400 + "}", '{"a": 1e999999}']
 )
 def test_hostile_arguments_are_told_apart_in_no_time(raw: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert seen(written(raw)) == seen(written(raw)) != seen(written("{}"))
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_an_empty_text_has_no_print() -> None:
@@ -348,9 +348,9 @@ def test_the_ends_of_a_long_text_tell_it() -> None:
 def test_no_user_among_many_messages_costs_little() -> None:
     messages = [assistant(Text(text="x")), tool(result("a"))] * 5000
     look = Leading(messages)
-    began = time.perf_counter()
+    began = time.process_time()
     assert len({look.print_of(number) for number in range(0, 10000, 2)}) == 2
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 MESSAGES_RESTORE = Needs(dialect="messages", proofs=("signature", "redacted"))

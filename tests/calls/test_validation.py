@@ -256,10 +256,10 @@ def test_who_gets_everything_wrong_is_not_repaired_for_ever() -> None:
 
 def test_a_thousand_tools_and_as_many_calls_by_wrong_names_cost_little() -> None:
     offer = ToolOffer([Tool(name=f"tool_{number}") for number in range(1000)])
-    start = time.perf_counter()
+    start = time.process_time()
     for number in range(1000):
         assert offer.named(call(RIGHT, f"functions.tool_{number}")).name == f"tool_{number}"
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def test_the_choices_that_ended_early() -> None:

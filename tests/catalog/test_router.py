@@ -148,9 +148,9 @@ def test_what_a_back_end_lists_can_change() -> None:
 
 def test_a_long_or_hostile_name_is_refused_quickly_and_shortly() -> None:
     large = Router(["a"], {}, "", {"a": [f"model-{number}-{'x' * 50}" for number in range(20_000)]})
-    before = time.monotonic()
+    before = time.process_time()
     message = refusal("model-\x1b[31m" + "x" * 1_000_000, large)
-    assert time.monotonic() - before < 1
+    assert time.process_time() - before < 1
     assert len(message) < 3000
     assert "\x1b" not in message
 
@@ -417,17 +417,17 @@ def test_long_lists_cost_nothing_for_each_request() -> None:
     alike = Router(["a"], {}, "a", {"a": cases[1:]})
 
     def cost(of: Router, name: str) -> float:
-        before = time.perf_counter()
+        before = time.process_time()
         for _ in range(200):
             of.route_or_none(name)
-        return time.perf_counter() - before
+        return time.process_time() - before
 
     assert cost(large, "model-77-5-high") < 0.5
     assert cost(large, models[77]) < 0.1
     assert cost(alike, cases[0]) < 0.5
-    before = time.perf_counter()
+    before = time.process_time()
     large.note_models("a", models)
-    assert time.perf_counter() - before < 0.2
+    assert time.process_time() - before < 0.2
 
 
 def test_a_route_says_nothing_of_an_effort_where_none_is_meant() -> None:

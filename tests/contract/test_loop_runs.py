@@ -209,6 +209,7 @@ def test_a_task_from_a_wrong_call_to_the_answer(transport: str, tmp_path: Path) 
     assert len(pairs(loop.messages)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["Let me see. ", ""])
 @pytest.mark.parametrize("transport", ["run", "sse"])
 def test_an_agent_with_a_gateway_url(transport: str, text: str) -> None:

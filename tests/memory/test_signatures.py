@@ -408,10 +408,10 @@ def test_a_long_history_without_reasoning_costs_little() -> None:
         turns = [one for n in range(500) for one in (assistant("x", call(f"{ID}{n}")), tool(result(f"{ID}{n}")))]
         asked = request(user("hi"), *turns)
         await vault.restore(asked, CLAUDE, "o")
-        began = time.perf_counter()
+        began = time.process_time()
         for _ in range(10):
             await vault.restore(asked, CLAUDE, "o")
-        assert time.perf_counter() - began < 10 * len(turns) * 20e-6
+        assert time.process_time() - began < 10 * len(turns) * 20e-6
 
     run(main())
 

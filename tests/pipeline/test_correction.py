@@ -556,9 +556,9 @@ def test_nineteen_wrong_calls_of_twenty_are_each_told_once() -> None:
 def test_ten_thousand_wrong_calls_are_not_told_one_by_one() -> None:
     made = [call(WRONG, call_id=f"c{number}") for number in range(10_000)]
     inner, found = Played(events_of(*made)), checking()
-    start = time.perf_counter()
+    start = time.process_time()
     events = run(inner, found)
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
     assert len(inner.asked) == 1
     assert len(calls_in(events)) == 10_000
     features = [loss.feature for loss in losses_in(events)]
@@ -567,9 +567,9 @@ def test_ten_thousand_wrong_calls_are_not_told_one_by_one() -> None:
 
 def test_arguments_of_five_megabytes_are_corrected_in_bounded_time_and_told_in_few_words() -> None:
     inner = Played(events_of(call(json.dumps({"town": "x" * 5_000_000}))), events_of(call()))
-    start = time.perf_counter()
+    start = time.process_time()
     assert [made.raw for made in calls_in(run(inner))] == [RIGHT]
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     assert len(str(results_in(inner.asked[1])[0].parts[0])) < 10_000
 
 

@@ -337,6 +337,7 @@ def test_client_leaves_while_tokens_are_counted(server: Gateway, upstream: Upstr
     assert left_after(upstream, "count-mute", 1, hang_up(connection, hard=False)) < 1
 
 
+@pytest.mark.slow
 def test_H158_client_leaves_while_we_pause_between_two_tries(upstream: Upstream) -> None:
     backend = BackendConfig(name="b", kind="openai-chat", base_url=upstream.url, retries=3, models=("m",))
     upstream.on("busy", [reply(429, b"{}", retry_after="0.3")])

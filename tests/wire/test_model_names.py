@@ -120,8 +120,8 @@ def test_stems_only_get_shorter_and_stay_a_beginning(name: str) -> None:
 
 
 def test_reading_is_quick_whatever_comes() -> None:
-    before = time.monotonic()
+    before = time.process_time()
     for name in ("-high" * 40, "[1m]" * 50, "1.1" * 66, "-2025" * 40, "a/" * 100):
         for _ in range(100):
             readings_of(name, ())
-    assert time.monotonic() - before < 1
+    assert time.process_time() - before < 1

@@ -294,6 +294,7 @@ def test_first_byte_timeout(run: Run) -> None:
     run(main())
 
 
+@pytest.mark.slow
 def test_idle_timeout_counts_from_the_last_byte(run: Run) -> None:
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(CHUNKED)

@@ -146,7 +146,7 @@ def test_remedies_say_why_and_are_never_for_what_is_tried_again_anyway() -> None
 
 
 def test_a_long_refusal_costs_little() -> None:
-    since = time.monotonic()
+    since = time.process_time()
     for words in ("encrypted content " * 60_000, "thinking" * 130_000, "item with id rs_" + "a" * 1_000_000):
         assert changed_body("responses", BODY, UpstreamError(words, status=400), RESPONSES) is None
-    assert time.monotonic() - since < 0.5
+    assert time.process_time() - since < 0.5

@@ -147,6 +147,6 @@ def test_the_input_of_a_call_stays() -> None:
 
 @pytest.mark.parametrize("piece", [b'"\\"', b'{"model"', b'"model":', b"[", b'"model":"\\', b'"'])
 def test_work_is_linear_whatever_comes(piece: bytes) -> None:
-    before = time.monotonic()
+    before = time.process_time()
     model_places(b'{"model"' + piece * 50_000)
-    assert time.monotonic() - before < 1
+    assert time.process_time() - before < 1

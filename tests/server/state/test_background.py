@@ -159,6 +159,7 @@ def test_a_client_may_leave_and_take_up_where_it_was(place: Site, backend: str) 
     assert again == events
 
 
+@pytest.mark.slow
 def test_where_the_server_has_keys_what_its_back_end_works_on_is_found_by_its_owner_alone() -> None:
     with site(keys=(KEY, OTHER_KEY)) as place:
         asked = {"model": f"{KEEPER}/m", "input": SLOW, "background": True, "stream": True}
@@ -174,6 +175,7 @@ def test_where_the_server_has_keys_what_its_back_end_works_on_is_found_by_its_ow
         assert events[-1][0] == "response.completed"
 
 
+@pytest.mark.slow
 def test_who_follows_it_when_the_server_ends_gets_an_end_too() -> None:
     with site() as place:
         asked = {"model": "scripted/m", "input": ENDLESS, "background": True, "stream": True}

@@ -58,9 +58,9 @@ def test_a_pattern_that_is_refused(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["*a" * 400 + "b", "**/" * 300 + "b", "?*" * 400 + "b", "**/a*/" * 150 + "b"])
 def test_no_pattern_takes_long(pattern: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     Patterns(pattern).matches(["a" * 255] * 100)
-    assert time.monotonic() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def ignored(text: str, path: str, *, is_folder: bool = False) -> bool:

@@ -35,6 +35,7 @@ def test_a_stream_has_start_output_and_exit(place: Path) -> None:
     assert refused.WhichOneof("event") == "rejected"
 
 
+@pytest.mark.slow
 def test_a_command_ends_in_time_with_all_that_it_started(place: Path) -> None:
     began = time.monotonic()
     result = shell(place, "sleep 60 & sleep 60", timeout=300)

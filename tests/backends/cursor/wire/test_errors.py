@@ -253,9 +253,9 @@ def test_words_are_quoted_and_bounded() -> None:
     assert "\n" not in error.message
     assert "\x1b" not in error.message
     assert len(error.message) < 400
-    started = time.perf_counter()
+    started = time.process_time()
     error_of(ConnectFault("x" * 10_000_000, "try again in " * 1_000_000), has_seen_output=False)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 JSON = st.recursive(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import signal
 from collections.abc import Generator
@@ -12,6 +13,7 @@ from types import FrameType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.order import deal
 from tests.thorough import examples, is_thorough, set_quick_gate
 
 _LONGEST = 300  # seconds for one test
@@ -43,6 +45,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not _is_quick_gate(config) or collection_path.suffix != ".py":
         return None
     return True if _IS_SLOW_MODULE.search(collection_path.read_text(encoding="utf-8")) else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        items[:] = deal([(item, item.path) for item in items], workers)
 
 
 @pytest.hookimpl(wrapper=True)

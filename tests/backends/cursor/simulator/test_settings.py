@@ -37,14 +37,15 @@ def test_every_error_comes_in_the_end_frame(name: str) -> None:
     known = ERRORS[name]
     assert (client.status, client.error["code"], client.messages) == (200, known.code, [])
     assert journal.runs[0].state == "refused"
-    if not known.number:
+    if not known.name:
         assert "details" not in client.error
         return
     (detail,) = client.error["details"]
     encoded = detail["value"]
     assert "=" not in encoded
     decoded: Any = agent.ErrorDetails.FromString(base64.b64decode(encoded + "=" * (-len(encoded) % 4)))
-    assert (decoded.error, decoded.details.title) == (known.number, detail["debug"]["details"]["title"])
+    number = agent.ErrorDetails_Error.Value(known.name)
+    assert (decoded.error, decoded.details.title) == (number, detail["debug"]["details"]["title"])
     assert detail["debug"]["error"] == known.name
 
 

@@ -11,19 +11,7 @@ from hypothesis import strategies as st
 
 from tests.thorough import examples
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.errors import (
-    BY_CODE,
-    BY_NAME,
-    BY_STATUS,
-    BY_TEXT,
-    CUT,
-    OUTDATED,
-    POLICY,
-    UNEXPLAINED,
-    UNKNOWN,
-    error_of,
-    error_of_status,
-)
+from toolwire.backends.cursor.wire.errors import BY_NAME, KINDS, error_of, error_of_status
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import ConnectDecoder, ConnectFault, Detail, end
 from toolwire.wire.exact_json import encode
@@ -290,24 +278,22 @@ def test_a_fault_is_the_same_after_the_wire() -> None:
     assert error_of(item.fault, has_seen_output=False).headers == {"retry-after": "5"}
 
 
-KINDS = [*BY_NAME.values(), *BY_CODE.values(), *BY_STATUS.values(), *(kind for _, kind in BY_TEXT)]
-KINDS += [UNEXPLAINED, CUT, OUTDATED, POLICY, UNKNOWN]
-
-
 def test_every_name_is_one_of_the_schema() -> None:
     assert set(BY_NAME) <= set(agent.ErrorDetails_Error.keys())
 
 
 def test_what_is_final_is_not_tried_again() -> None:
-    assert not [kind for kind in KINDS if kind.is_final and kind.is_retryable]
+    assert not [kind for kind in KINDS.values() if kind.is_final and kind.is_retryable]
 
 
 def test_what_the_owner_can_mend_comes_with_a_hint() -> None:
-    assert not [kind for kind in KINDS if kind.status in (401, 404, 426) and kind.code != "not_found" and not kind.hint]
-    assert all(400 <= kind.status < 600 and not kind.what.endswith(".") for kind in KINDS)
+    assert not [
+        kind for kind in KINDS.values() if kind.status in (401, 404, 426) and kind.code != "not_found" and not kind.hint
+    ]
+    assert all(400 <= kind.status < 600 and not kind.what.endswith(".") for kind in KINDS.values())
 
 
 def test_only_limits_are_limits() -> None:
-    assert {kind.code for kind in KINDS if kind.status == 429} == {"rate_limited", "insufficient_quota"}
-    assert OUTDATED.status != 429
-    assert not OUTDATED.is_retryable
+    assert {kind.code for kind in KINDS.values() if kind.status == 429} == {"rate_limited", "insufficient_quota"}
+    assert KINDS["outdated"].status != 429
+    assert not KINDS["outdated"].is_retryable

@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from ....types import JsonObject
 from .journal import Run
 from .script import Offered, Seen, parts_of
-from .settings import ERRORS, Error, RunRefused, Settings, refused
+from .settings import ERRORS, RunRefused, Settings, refused
 
 BUILT_IN = frozenset({"read", "write", "ls", "delete", "grep", "glob", "shell", "web_search", "web_fetch"})
 _LEGAL_ID = re.compile(r"[A-Za-z0-9_-]+")
@@ -190,13 +192,7 @@ def _check_model(model: str, settings: Settings) -> None:
     if _EFFORT.fullmatch(model) and model not in settings.models:
         raise RunRefused(ERRORS["bare"])
     if not model or (model not in settings.models and not settings.knows_every_model):
-        raise RunRefused(_bad_model(model))
-
-
-def _bad_model(model: str) -> Error:
-    known = ERRORS["bad_model"]
-    detail = f"Model name is not valid: {model[:100]!r}"
-    return Error(code=known.code, number=known.number, name=known.name, title=known.title, detail=detail)
+        raise RunRefused(replace(ERRORS["bad_model"], detail=f"Model name is not valid: {model[:100]!r}"))
 
 
 def _numbers(version: str) -> list[int]:

@@ -6,6 +6,8 @@ A fault is written NAME or NAME=VALUE: a member of SimulatorFaults (`gzip`, `cal
 
 from __future__ import annotations
 
+import tomllib
+from pkgutil import get_data
 from typing import Any, Literal
 
 import msgspec
@@ -93,10 +95,9 @@ class SimulatorFaults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Error(Struct, frozen=True, kw_only=True):
-    """number 0: without details."""
+    """name: of ErrorDetails.Error; without it there are no details."""
 
     code: str
-    number: int = 0
     name: str = ""
     message: str = "Error"
     title: str = ""
@@ -104,10 +105,11 @@ class Error(Struct, frozen=True, kw_only=True):
     is_retryable: bool = False
 
     def as_fault(self) -> ConnectFault:
-        if not self.number:
+        if not self.name:
             return ConnectFault(self.code, self.message)
+        number = agent.ErrorDetails_Error.Value(self.name)
         details: Any = {"title": self.title, "detail": self.detail, "is_retryable": self.is_retryable}
-        value = agent.ErrorDetails(error=self.number, details=details, is_expected=True).SerializeToString()
+        value = agent.ErrorDetails(error=number, details=details, is_expected=True).SerializeToString()
         camel_case = {"title": self.title, "detail": self.detail, "isRetryable": self.is_retryable}
         debug = {"error": self.name, "details": camel_case, "isExpected": True}
         return ConnectFault(self.code, self.message, (Detail("aiserver.v1.ErrorDetails", value, debug),))
@@ -125,66 +127,9 @@ def refused(code: str, message: str) -> RunRefused:
     return RunRefused(Error(code=code, message=message))
 
 
-def _known(code: str, number: int, name: str, title: str, detail: str, *, is_retryable: bool = False) -> Error:
-    return Error(code=code, number=number, name=f"ERROR_{name}", title=title, detail=detail, is_retryable=is_retryable)
-
-
-ERRORS: dict[str, Error] = {
-    "unauthorized": _known("unauthenticated", 38, "UNAUTHORIZED", "Unauthorized", "Invalid token."),
-    "not_logged_in": _known("unauthenticated", 2, "NOT_LOGGED_IN", "Not logged in", "Please log in."),
-    "token_expired": _known("unauthenticated", 12, "AUTH_TOKEN_EXPIRED", "Token expired", "Log in again."),
-    "update_required": _known(
-        "resource_exhausted", 28, "GPT_4_VISION_PREVIEW_RATE_LIMIT", "Update Required", "Your client is too old."
-    ),
-    "outdated_client": _known("failed_precondition", 30, "OUTDATED_CLIENT", "Outdated client", "Update your client."),
-    "rate_limited": _known(
-        "resource_exhausted", 50, "RATE_LIMITED", "Too many requests", "Slow down.", is_retryable=True
-    ),
-    "rate_limited_changeable": _known(
-        "resource_exhausted", 51, "RATE_LIMITED_CHANGEABLE", "Too many requests", "Slow down.", is_retryable=True
-    ),
-    "free_rate_limit": _known(
-        "resource_exhausted", 7, "FREE_USER_RATE_LIMIT_EXCEEDED", "Rate limit", "Free plan: too many requests."
-    ),
-    "pro_rate_limit": _known(
-        "resource_exhausted", 8, "PRO_USER_RATE_LIMIT_EXCEEDED", "Rate limit", "Pro plan: too many requests."
-    ),
-    "free_usage_limit": _known(
-        "resource_exhausted", 9, "FREE_USER_USAGE_LIMIT", "Usage limit", "You have hit the limit of the free plan."
-    ),
-    "pro_usage_limit": _known(
-        "resource_exhausted", 10, "PRO_USER_USAGE_LIMIT", "Usage limit", "You have hit your usage limit."
-    ),
-    "generic_limit": _known(
-        "resource_exhausted", 22, "GENERIC_RATE_LIMIT_EXCEEDED", "Rate limit", "Too many requests.", is_retryable=True
-    ),
-    "high_load": _known(
-        "resource_exhausted", 41, "RESOURCE_EXHAUSTED", "High Load", "Try again in a moment.", is_retryable=True
-    ),
-    "pricing_required": _known(
-        "resource_exhausted", 44, "USAGE_PRICING_REQUIRED", "Usage-based pricing required", "Turn it on to go on."
-    ),
-    "slow_pool": _known(
-        "resource_exhausted", 63, "SLOW_POOL", "Slow pool", "You are in the slow pool.", is_retryable=True
-    ),
-    "bad_model": _known("not_found", 5, "BAD_MODEL_NAME", "AI Model Not Found", "Model name is not valid."),
-    "model_blocked": _known("permission_denied", 58, "MODEL_BLOCKED", "Model blocked", "An admin blocked this model."),
-    "max_mode_required": _known(
-        "failed_precondition", 60, "MAX_MODE_REQUIRED", "Max mode required", "This model needs max mode."
-    ),
-    "unsupported_region": _known(
-        "permission_denied", 64, "UNSUPPORTED_REGION", "Unsupported region", "This model is not offered here."
-    ),
-    "too_long": _known(
-        "invalid_argument", 43, "CONVERSATION_TOO_LONG", "Conversation too long", "Start a new conversation."
-    ),
-    "bare": Error(code="resource_exhausted"),
-    "internal": Error(code="internal", message="Internal error"),
-    "unavailable": Error(code="unavailable", message="upstream connect error"),
-    "permission_denied": Error(code="permission_denied", message="Permission denied"),
-    "canceled": Error(code="canceled", message="This operation was aborted"),
-    "failed_precondition": Error(code="failed_precondition", message="Failed precondition"),
-}
+ERRORS: dict[str, Error] = msgspec.convert(
+    tomllib.loads((get_data(__package__, "errors.toml") or b"").decode()), dict[str, Error]
+)
 
 
 def parse(names: list[str] | tuple[str, ...]) -> SimulatorFaults:

@@ -1,14 +1,18 @@
 """Faults of the service as errors whose status says who must act.
 
 A fault has a code of Connect's, which is often wrong ("resource_exhausted" may also mean that the client is too old), and may have
-details with a name of Cursor's own, which takes precedence. Without a name the text decides, and the code comes last.
+details with a name of Cursor's own, which takes precedence. Without a name the text decides, and the code comes last. The kinds are
+in errors.toml.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
+from pkgutil import get_data
 
+import msgspec
 from google.protobuf.message import DecodeError
 from msgspec import Struct
 
@@ -32,8 +36,8 @@ _SECONDS = {"ms": 0.001, "mi": 60.0, "m": 60.0, "h": 3600.0, "ho": 3600.0}  # by
 _NO_TEXT = frozenset({"", "error", "resource_exhausted"})
 
 
-class ErrorKind(Struct, frozen=True):
-    """what starts the message. is_final: a retry fails again, whatever the server says."""
+class ErrorKind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One table of errors.toml."""
 
     status: int
     code: str
@@ -41,183 +45,19 @@ class ErrorKind(Struct, frozen=True):
     hint: str = ""
     is_retryable: bool = False
     is_final: bool = False
+    names: tuple[str, ...] = ()
+    text: str = ""
+    codes: tuple[str, ...] = ()
+    http: tuple[int, ...] = ()
 
 
-# The name of the back end is part of it: without it, a suffix of a model's name is removed before it gets here.
-_USE_MAX_MODE = "max mode is requested by the model's name, BACKEND/MODEL[1m]"
-
-LOGIN = ErrorKind(
-    401,
-    "authentication_failed",
-    "Cursor does not accept the token",
-    "Give this back end a valid access token or API key: tokens expire, and a key can be revoked.",
-    is_final=True,
+KINDS: dict[str, ErrorKind] = msgspec.convert(
+    tomllib.loads((get_data(__package__, "errors.toml") or b"").decode()), dict[str, ErrorKind]
 )
-FORBIDDEN = ErrorKind(403, "permission_denied", "Cursor does not allow this to the account", is_final=True)
-POLICY = ErrorKind(
-    403,
-    "sign_in_policy_violation",
-    "the sign-in policy of the account's team forbids this kind of login",
-    "Ask an administrator of the team, or use another account; trying again does not help.",
-    is_final=True,
-)
-OUTDATED = ErrorKind(
-    426,
-    "client_outdated",
-    "Cursor says that the client is too old, which is no rate limit",
-    "Set client_type and client_version of this back end to a pair that the service still accepts.",
-    is_final=True,
-)
-LIMITED = ErrorKind(429, "rate_limited", "Cursor's rate limit is reached", is_retryable=True)
-LOADED = ErrorKind(429, "rate_limited", "Cursor is under high load", is_retryable=True)
-SPENT = ErrorKind(
-    429,
-    "insufficient_quota",
-    "the usage limit of the Cursor account is reached",
-    "Wait for the next period, change the plan or its spending limit, or use another model.",
-    is_final=True,
-)
-UNEXPLAINED = ErrorKind(
-    502,
-    "unexplained_refusal",
-    "Cursor refused the run without a reason, which is not a quota",
-    "Known causes: a conversation id that the service has given up on (a new run has a new one), a prompt longer than the model's "
-    "context, a model name with an effort at its end (give the effort as a parameter), or call ids with unusual characters.",
-    is_retryable=True,
-)
-TOO_LONG = ErrorKind(
-    400,
-    "context_length_exceeded",
-    "the conversation is longer than the model's context",
-    f"Shorten it; {_USE_MAX_MODE}, where the model has it.",
-    is_final=True,
-)
-NO_MODEL = ErrorKind(
-    404,
-    "model_not_found",
-    "Cursor has no such model for this account",
-    "List the models with `toolwire models`; efforts are parameters, not parts of the name.",
-    is_final=True,
-)
-BLOCKED = ErrorKind(403, "model_blocked", "the account may not use this model", "Choose another model.", is_final=True)
-MAX_MODE = ErrorKind(
-    400, "max_mode_required", "this model runs in max mode only", f"Try again: {_USE_MAX_MODE}.", is_final=True
-)
-REGION = ErrorKind(403, "unsupported_region", "the model is not offered in this region", is_final=True)
-BAD_REQUEST = ErrorKind(400, "upstream_error", "Cursor refused the request", is_final=True)
-NO_PROMPT = ErrorKind(
-    400,
-    "upstream_error",
-    "Cursor refused a custom system prompt, which it allows to few accounts",
-    "Toolwire sends none, system prompts become rules: check the headers of this back end, and any proxy.",
-    is_final=True,
-)
-NO_EXCLUSION = ErrorKind(
-    400,
-    "workspace_exclusion_refused",
-    "Cursor does not let this account leave out the workspace context",
-    "Toolwire does not request that: check the headers of this back end, and any proxy.",
-    is_final=True,
-)
-NO_BLOB = ErrorKind(
-    502,
-    "blob_not_found",
-    "Cursor did not find a part of the conversation",
-    "Start a new conversation; this one cannot continue.",
-    is_retryable=True,
-)
-CLOSED = ErrorKind(502, "upstream_cut", "Cursor considers the run abandoned by us", is_retryable=True)
-CUT = ErrorKind(502, "upstream_cut", "Cursor's answer broke off", is_retryable=True)
-CANCELED = ErrorKind(502, "upstream_cut", "Cursor canceled the run")
-TIMED_OUT = ErrorKind(504, "upstream_timeout", "Cursor ran out of time", is_retryable=True)
-UNAVAILABLE = ErrorKind(503, "overloaded", "Cursor's service is not available", is_retryable=True)
-FAILED = ErrorKind(502, "upstream_error", "Cursor failed", is_retryable=True)
-PROVIDER = ErrorKind(502, "upstream_error", "the provider behind Cursor failed", is_retryable=True)
-UNKNOWN = ErrorKind(502, "upstream_error", "Cursor failed")
-HTTP2_REQUIRED = ErrorKind(
-    502,
-    "http2_required",
-    "Cursor accepts a run over HTTP/2 only, and a proxy made it HTTP/1.1",
-    'Set transport = "sse" for this back end, or bypass the proxy.',
-    is_final=True,
-)
-MEDIA_TYPE = ErrorKind(
-    502,
-    "upstream_refused",
-    "Cursor did not accept the content type of a call",
-    "A proxy may have changed it; if there is none, this is a bug of toolwire.",
-    is_final=True,
-)
-NO_PATH = ErrorKind(
-    502, "upstream_refused", "Cursor does not know the path of a call", "Check base_url.", is_final=True
-)
-NOT_FOUND = ErrorKind(404, "not_found", "Cursor did not find what was requested", is_final=True)
-
-# Names in the details, without their prefix ERROR_.
-_NAMES: tuple[tuple[ErrorKind, str], ...] = (
-    (LOGIN, "BAD_API_KEY NOT_LOGGED_IN INVALID_AUTH_ID USER_NOT_FOUND AUTH_TOKEN_NOT_FOUND AUTH_TOKEN_EXPIRED"),
-    (LOGIN, "AGENT_REQUIRES_LOGIN UNAUTHORIZED BAD_USER_API_KEY"),
-    (FORBIDDEN, "NOT_HIGH_ENOUGH_PERMISSIONS PRO_USER_ONLY SUSPICIOUS_USAGE_BLOCKED ACCOUNT_CLOSED"),
-    (OUTDATED, "GPT_4_VISION_PREVIEW_RATE_LIMIT OUTDATED_CLIENT DEPRECATED"),
-    (LIMITED, "FREE_USER_RATE_LIMIT_EXCEEDED PRO_USER_RATE_LIMIT_EXCEEDED OPENAI_RATE_LIMIT_EXCEEDED"),
-    (LIMITED, "GENERIC_RATE_LIMIT_EXCEEDED API_KEY_RATE_LIMIT RATE_LIMITED RATE_LIMITED_CHANGEABLE"),
-    (LOADED, "RESOURCE_EXHAUSTED SLOW_POOL"),
-    (SPENT, "FREE_USER_USAGE_LIMIT PRO_USER_USAGE_LIMIT USAGE_PRICING_REQUIRED USAGE_PRICING_REQUIRED_CHANGEABLE"),
-    (TOO_LONG, "CONVERSATION_TOO_LONG MAX_TOKENS"),
-    (NO_MODEL, "BAD_MODEL_NAME MODEL_NO_LONGER_SUPPORTED"),
-    (BLOCKED, "MODEL_BLOCKED"),
-    (MAX_MODE, "MAX_MODE_REQUIRED"),
-    (REGION, "UNSUPPORTED_REGION"),
-    (BAD_REQUEST, "BAD_REQUEST CLAUDE_IMAGE_TOO_LARGE"),
-    (CANCELED, "USER_ABORTED_REQUEST"),
-    (TIMED_OUT, "TIMEOUT"),
-    (PROVIDER, "OPENAI PROVIDER_ERROR NETWORK_ERROR"),
-    (FAILED, "INTERNAL"),
-)
-BY_NAME: dict[str, ErrorKind] = {f"ERROR_{name}": kind for kind, names in _NAMES for name in names.split()}
-
-# By the text, where the details have no known name.
-BY_TEXT: tuple[tuple[re.Pattern[str], ErrorKind], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), kind)
-    for pattern, kind in (
-        (r"update required|outdated client|client is (?:outdated|too old)", OUTDATED),
-        (r"--system-prompt|custom system prompt", NO_PROMPT),
-        (r"workspace context exclusion", NO_EXCLUSION),
-        (r"blob not found", NO_BLOB),
-        (r"no exec result", CLOSED),
-        (r"context window|context length|conversation (?:is )?too long|prompt is too long", TOO_LONG),
-        (r"usage limit|spend(?:ing)? limit|\bquota\b", SPENT),
-        (r"rate limit|too many requests", LIMITED),
-        (r"not logged in|token (?:has )?expired|invalid (?:api key|token)", LOGIN),
-    )
-)
-BY_CODE: dict[str, ErrorKind] = {
-    "unauthenticated": LOGIN,
-    "permission_denied": FORBIDDEN,
-    "resource_exhausted": LIMITED,
-    "invalid_argument": BAD_REQUEST,
-    "failed_precondition": BAD_REQUEST,
-    "out_of_range": BAD_REQUEST,
-    "not_found": NOT_FOUND,
-    "aborted": FAILED,
-    "deadline_exceeded": TIMED_OUT,
-    "unavailable": UNAVAILABLE,
-    "internal": FAILED,
-    "canceled": CANCELED,
-}
-# By the HTTP status of a call that got no stream.
-BY_STATUS: dict[int, ErrorKind] = {
-    401: LOGIN,
-    403: LOGIN,
-    404: NO_PATH,
-    415: MEDIA_TYPE,
-    426: OUTDATED,
-    429: LIMITED,
-    464: HTTP2_REQUIRED,
-    505: HTTP2_REQUIRED,
-    503: UNAVAILABLE,
-    504: TIMED_OUT,
-}
+BY_NAME = {f"ERROR_{name}": kind for kind in KINDS.values() for name in kind.names}
+BY_TEXT = [(re.compile(kind.text, re.IGNORECASE), kind) for kind in KINDS.values() if kind.text]
+BY_CODE = {code: kind for kind in KINDS.values() for code in kind.codes}
+BY_STATUS = {status: kind for kind in KINDS.values() for status in kind.http}
 
 
 class _Details(Struct, frozen=True, kw_only=True):
@@ -240,7 +80,7 @@ def error_of(fault: ConnectFault, *, has_seen_output: bool) -> UpstreamError:
 def error_of_status(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> UpstreamError:
     """A refusal without a stream; its body is a fault, something else, or empty."""
     if b"sign_in_policy_violation" in body[:_MAX_TEXT]:
-        return _error(POLICY, "", "", False)
+        return _error(KINDS["policy"], "", "", False)
     try:
         value = decode(body) if body[:1] == b"{" else None
     except BadJson:
@@ -259,17 +99,17 @@ def error_of_status(status: int, body: bytes, headers: Mapping[str, str] | None 
 
 def _kind(fault: ConnectFault, details: _Details, text: str) -> ErrorKind:
     kind = BY_NAME.get(details.name)
-    if kind is not None and kind.status == 429 and _by_text(text) is OUTDATED:
-        return OUTDATED  # the name of some limit, and a text that says what is meant
+    if kind is not None and kind.status == 429 and _by_text(text) is KINDS["outdated"]:
+        return KINDS["outdated"]  # the name of some limit, and a text that says what is meant
     if kind is not None:
         return kind
     if fault.code == "unavailable" and fault.message.startswith(BROKE_OFF):
-        return CUT
+        return KINDS["cut"]
     if (kind := _by_text(text)) is not None:
         return kind
     if fault.code == "resource_exhausted" and not details.name and text.lower() in _NO_TEXT:
-        return UNEXPLAINED
-    return BY_CODE.get(fault.code, UNKNOWN)
+        return KINDS["unexplained"]
+    return BY_CODE.get(fault.code, KINDS["unknown"])
 
 
 def _by_text(text: str) -> ErrorKind | None:
@@ -278,10 +118,10 @@ def _by_text(text: str) -> ErrorKind | None:
 
 def _generic(status: int) -> ErrorKind:
     if 400 <= status < 500:
-        return ErrorKind(status, "upstream_error", "Cursor refused the request")
+        return ErrorKind(status=status, code="upstream_error", what="Cursor refused the request")
     is_retryable = status in (500, 502, 503, 504, 529)
     status = status if 500 <= status < 600 else 502
-    return ErrorKind(status, "upstream_error", "Cursor's service failed", is_retryable=is_retryable)
+    return ErrorKind(status=status, code="upstream_error", what="Cursor's service failed", is_retryable=is_retryable)
 
 
 def _error(kind: ErrorKind, text: str, code: str, is_retryable: bool) -> UpstreamError:

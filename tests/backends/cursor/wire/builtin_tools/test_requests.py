@@ -3,9 +3,9 @@ from __future__ import annotations
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.builtin_tools.requests import (
     ABILITIES,
+    EXECS,
     REQUIRED_DEFAULTS,
     ToolRequest,
-    content_to_write,
     tool_request,
 )
 from toolwire.backends.cursor.wire.execs import Exec
@@ -37,11 +37,24 @@ def test_what_is_meant_literally_is_escaped() -> None:
     assert found == ToolRequest("grep", {"pattern": r"a\.b \(c\)", "mode": "content"})
 
 
+def content_of(kind: str, args: object) -> object:
+    request = tool_request(Exec(1, "", kind, args))
+    assert request is not None
+    return request.values["content"]
+
+
 def test_content_is_text_where_it_can_be() -> None:
-    assert content_to_write(Exec(1, "", "write", agent.WriteArgs(path="a", file_text="x"))) == "x"
-    assert content_to_write(Exec(1, "", "write", agent.WriteArgs(path="a", file_bytes="ü".encode()))) == "ü"
-    assert content_to_write(Exec(1, "", "write", agent.WriteArgs(path="a", file_bytes=b"\xff"))) == b"\xff"
-    assert content_to_write(Exec(1, "", "pi_write", agent.PiWriteExecArgs(path="a", content="x"))) == "x"
+    assert content_of("write", agent.WriteArgs(path="a", file_text="x")) == "x"
+    assert content_of("write", agent.WriteArgs(path="a", file_bytes="ü".encode())) == "ü"
+    assert content_of("write", agent.WriteArgs(path="a", file_bytes=b"\xff")) == b"\xff"
+    assert content_of("pi_write", agent.PiWriteExecArgs(path="a", content="x")) == "x"
+
+
+def test_every_argument_of_an_exec_is_a_field_of_its_message() -> None:
+    messages = agent.ExecServerMessage.DESCRIPTOR.fields_by_name
+    for kind, form in EXECS.items():
+        assert form.ability in ABILITIES
+        assert set(form.fields.values()) <= set(messages[f"{kind}_args"].message_type.fields_by_name)
 
 
 def test_no_tool_stands_for_two_abilities() -> None:

@@ -29,7 +29,7 @@ from .client_output import (
 )
 from .commands import framed_output, has_range, is_folder, is_missing
 from .listings import files_in, folder_in, grep_result, tree_in
-from .requests import ToolRequest, content_to_write
+from .requests import ToolRequest
 
 _NOT_FOUND = re.compile(r"no such file|not found|does not exist|ENOENT", re.IGNORECASE)
 _PARTIAL = (
@@ -166,7 +166,7 @@ def _read_error(given: _ClientResult, text: str) -> Any:
 
 
 def _write(given: _ClientResult) -> Any:
-    content = content_to_write(given.exec)
+    content = given.mapped.request.values["content"]
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     by_shell = given.mapped.by_shell
     if given.is_error or (not by_shell and is_refusal(given.text)):

@@ -7,8 +7,6 @@ import pytest
 
 from tests.backends.cursor.simulator.client import Client
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_tell, played
-from toolwire.backends.cursor.simulator.checks import plain_value
-from toolwire.backends.cursor.simulator.player import value_of
 from toolwire.backends.cursor.simulator.script import (
     AskPerson,
     Checkpoint,
@@ -181,8 +179,3 @@ def _impatient() -> None:
 def test_a_precheck_is_a_switch() -> None:
     client, _ = played(settings=Settings(heartbeat=QUICK.heartbeat, has_precheck=False))
     assert "mcp_allowlist_precheck_args" not in client.kinds
-
-
-@pytest.mark.parametrize("value", [None, True, 1.5, "x", [1.0, None], {"a": {"b": [False]}}, {}, []])
-def test_values_go_there_and_back(value: Any) -> None:
-    assert plain_value(value_of(value)) == value

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ....types import JsonObject
+from ..wire.values import from_value
 from .journal import Run
 from .script import Offered, Seen, parts_of
 from .settings import ERRORS, RunRefused, Settings, refused
@@ -158,20 +159,10 @@ def _schema(definition: Any) -> JsonObject:
         except ValueError:
             schema = None
     else:
-        schema = plain_value(definition.input_schema)
+        schema = from_value(definition.input_schema)
     if not isinstance(schema, dict):
         raise refused("invalid_argument", f"Invalid input schema of the tool {definition.name}")
     return schema
-
-
-def plain_value(value: Any) -> Any:
-    """A protobuf Value as JSON; all numbers are floats."""
-    kind = value.WhichOneof("kind")
-    if kind == "struct_value":
-        return {name: plain_value(inner) for name, inner in value.struct_value.fields.items()}
-    if kind == "list_value":
-        return [plain_value(inner) for inner in value.list_value.values]
-    return None if kind in (None, "null_value") else getattr(value, kind)
 
 
 def _check_call(part: JsonObject) -> None:

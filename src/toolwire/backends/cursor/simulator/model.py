@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from ....errors import GatewayError
@@ -17,13 +17,13 @@ from ....types import JsonObject, Media, Message, Part, Reasoning, Request, Text
 from ...base import Backend, EventReply
 from ...demo.backend import Demo
 from ...scripted.backend import Scripted
+from ..wire.names import PREFIX
 from .script import (
     ClientResult,
     EndTurn,
     Fail,
     MakeCall,
     MakeCalls,
-    Offered,
     Say,
     Seen,
     Step,
@@ -33,22 +33,22 @@ from .script import (
     result_text,
 )
 
-ALIAS = "client_"
 _MARK = "[[script:"
 
 
 class BackendModel:
-    """A back end as the model. alias: the prefix of tool names that are taken; the model sees them without it."""
+    """A back end as the model. It sees names of tools without the prefix that names of built-in tools get."""
 
-    def __init__(self, backend: Backend, *, alias: str = ALIAS, is_one_by_one: bool = False) -> None:
+    def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._alias = alias
-        self._is_one_by_one = is_one_by_one
 
     async def start(self, seen: Seen) -> AsyncGenerator[Step, list[ClientResult]]:
-        names = {tool.name.removeprefix(self._alias): tool.name for tool in seen.tools}
-        messages = [self._message(message) for message in seen.messages]
-        tools = tuple(self._tool(tool) for tool in seen.tools)
+        names = {tool.name.removeprefix(PREFIX): tool.name for tool in seen.tools}
+        messages = [_message(message) for message in seen.messages]
+        tools = tuple(
+            Tool(name=tool.name.removeprefix(PREFIX), description=tool.description, schema=tool.schema)
+            for tool in seen.tools
+        )
         while True:
             request = Request(model=seen.model, messages=tuple(messages), tools=tools, stream=True)
             folder = Folder()
@@ -68,40 +68,14 @@ class BackendModel:
             messages.append(Message(role="assistant", parts=parts))
             if not calls:
                 break
-            results: list[ClientResult] = []
-            for batch in self._batches(calls, names):
-                results += yield batch
+            results = yield MakeCalls(
+                tuple(MakeCall(names.get(call.name, call.name), call.args or {}, call.id) for call in calls)
+            )
             paired = zip(calls, results, strict=True)
             messages.append(Message(role="tool", parts=tuple(_tool_result(call, result) for call, result in paired)))
         usage = answer.finished.usage
         if usage is not None:
             yield EndTurn(TurnUsage(usage.input, usage.output, usage.cached, usage.cache_written, usage.reasoning))
-
-    def _batches(self, calls: Sequence[ToolCall], names: dict[str, str]) -> list[MakeCalls]:
-        steps = tuple(MakeCall(names.get(call.name, call.name), call.args or {}, call.id) for call in calls)
-        return [MakeCalls((step,)) for step in steps] if self._is_one_by_one else [MakeCalls(steps)]
-
-    def _tool(self, tool: Offered) -> Tool:
-        return Tool(name=tool.name.removeprefix(self._alias), description=tool.description, schema=tool.schema)
-
-    def _message(self, message: JsonObject) -> Message:
-        return Message(role=message["role"], parts=tuple(self._part(part) for part in parts_of(message)))
-
-    def _part(self, part: JsonObject) -> Part:
-        match part.get("type"):
-            case "tool-call":
-                args = part["args"]
-                name = part["toolName"].removeprefix(self._alias)
-                return ToolCall(id=part["toolCallId"], name=name, raw=json.dumps(args, ensure_ascii=False), args=args)
-            case "tool-result":
-                text = Text(text=result_text(part["result"]))
-                return ToolResult(call_id=part["toolCallId"], parts=(text,), is_error=bool(part.get("isError")))
-            case "reasoning" | "redacted-reasoning":
-                return Reasoning(text=str(part.get("text", "")))
-            case "image":
-                return _picture(part)
-            case _:
-                return Text(text=str(part.get("text", "")))
 
 
 def demo() -> BackendModel:
@@ -120,6 +94,27 @@ class DefaultModel:
     def start(self, seen: Seen) -> AsyncGenerator[Step, list[ClientResult]]:
         texts = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
         return (prompted() if any(_MARK in text for text in texts) else demo()).start(seen)
+
+
+def _message(message: JsonObject) -> Message:
+    return Message(role=message["role"], parts=tuple(_part(part) for part in parts_of(message)))
+
+
+def _part(part: JsonObject) -> Part:
+    match part.get("type"):
+        case "tool-call":
+            args = part["args"]
+            name = part["toolName"].removeprefix(PREFIX)
+            return ToolCall(id=part["toolCallId"], name=name, raw=json.dumps(args, ensure_ascii=False), args=args)
+        case "tool-result":
+            text = Text(text=result_text(part["result"]))
+            return ToolResult(call_id=part["toolCallId"], parts=(text,), is_error=bool(part.get("isError")))
+        case "reasoning" | "redacted-reasoning":
+            return Reasoning(text=str(part.get("text", "")))
+        case "image":
+            return _picture(part)
+        case _:
+            return Text(text=str(part.get("text", "")))
 
 
 async def _read_answer(backend: Backend, request: Request, folder: Folder) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..wire import agent
 from .journal import CallRecord, Journal, Run
 from .script import ClientResult
-from .settings import RunRefused, refused
+from .settings import refused
 
 _STREAMED = "shell_stream"
 
@@ -124,7 +124,7 @@ def exec_message(record: CallRecord, args: Any) -> Any:
     try:
         inner: Any = agent.ExecServerMessage(id=record.id, exec_id=record.exec_id, **field)
     except (ValueError, TypeError) as fault:
-        raise RunRefused(refused("internal", f"the model requested an invalid exec: {fault}").error) from None
+        raise refused("internal", f"the model requested an invalid exec: {fault}") from None
     return agent.AgentServerMessage(exec_server_message=inner)
 
 

@@ -9,10 +9,11 @@ import secrets
 from typing import Any, assert_never
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ....types import JsonObject
 from ..wire import agent
+from ..wire.values import to_value
 from .journal import CallRecord, Journal, Run
 from .outlet import RunWriter
 from .pending import Pending, exec_message
@@ -150,16 +151,8 @@ class Player:
     async def end(self, usage: TurnUsage | None) -> None:
         await self._stall_if_endless()
         if not self.faults.no_turn_ended:
-            counts: Any = {}
-            if usage is not None and not self.faults.empty_usage:
-                counts = {
-                    "input_tokens": usage.input,
-                    "output_tokens": usage.output,
-                    "cache_read_tokens": usage.cache_read,
-                    "cache_write_tokens": usage.cache_write,
-                    "reasoning_tokens": usage.reasoning,
-                }
-            await self._update(turn_ended=counts)
+            counts = {} if usage is None or self.faults.empty_usage else asdict(usage)
+            await self._update(turn_ended={f"{name}_tokens": count for name, count in counts.items()})
         await self.at("end")
         raise TurnEnd
 
@@ -228,7 +221,7 @@ class Player:
             tool_name="" if self.faults.prefixed_names else tool.tool_name if tool is not None else call.name,
             provider_identifier=provider,
             tool_call_id=out.wire_id,
-            args={key: value_of(value) for key, value in call.args.items()},
+            args={key: to_value(value) for key, value in call.args.items()},
         )
         self._kept.append({"type": "tool-call", "toolCallId": call.call_id, "toolName": call.name, "args": call.args})
 
@@ -320,24 +313,6 @@ class _Out(Struct):
     wire_id: str = ""
     args: Any = None
     answer: asyncio.Future[ClientResult] | None = None
-
-
-def value_of(value: Any) -> Any:
-    """JSON as a protobuf Value, with all numbers as doubles."""
-    match value:
-        case None:
-            return agent.Value(null_value=0)
-        case bool():
-            return agent.Value(bool_value=value)
-        case int() | float():
-            return agent.Value(number_value=float(value))
-        case str():
-            return agent.Value(string_value=value)
-        case list() | tuple():
-            return agent.Value(list_value=agent.ListValue(values=[value_of(item) for item in value]))
-        case _:
-            fields = {str(key): value_of(item) for key, item in value.items()}
-            return agent.Value(struct_value=agent.Struct(fields=fields))
 
 
 def _with_id(call: MakeCall, copy: int) -> MakeCall:

@@ -30,7 +30,7 @@ import re
 import tomllib
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -311,9 +311,6 @@ class Seen(Struct, frozen=True, kw_only=True):
             for part in parts_of(message)
             if part.get("type") == "tool-result"
         ]
-
-
-Place = Literal["open", "text", "call", "parked", "result", "end"]
 
 
 class SimulatedModel(Protocol):

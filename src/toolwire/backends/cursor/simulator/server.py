@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from .http1 import serve_http1
@@ -38,42 +37,28 @@ class Simulator:
         journal: Path | None = None,
     ) -> None:
         self.journal = Journal(journal)
-        self._world = SimulatorState(
-            settings=settings or Settings(), model=model or DefaultModel(), journal=self.journal
-        )
-        self._faults = faults
-        self._port = port
+        self.port = port
+        state = SimulatorState(settings=settings or Settings(), model=model or DefaultModel(), journal=self.journal)
+        self._routes = Routes(state, faults)
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self._routes: Routes | None = None
-
-    @property
-    def port(self) -> int:
-        return self._port
 
     @property
     def url(self) -> str:
-        return f"http://{_HOST}:{self._port}"
+        return f"http://{_HOST}:{self.port}"
 
     @property
     def connections(self) -> int:
         """The number of open connections."""
         return len(self._connections)
 
-    @property
-    def routes(self) -> Routes:
-        if self._routes is None:
-            raise RuntimeError("the simulator has not been started")
-        return self._routes
-
     def revoke(self, token: str) -> None:
         """Refuse this token from now on."""
-        self.routes.tokens.revoked.add(token)
+        self._routes.tokens.revoked.add(token)
 
     async def start(self) -> None:
-        self._routes = Routes(self._world, self._faults)
-        self._server = await asyncio.start_server(self._connected, _HOST, self._port, limit=1024 * 1024)
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._server = await asyncio.start_server(self._connected, _HOST, self.port, limit=1024 * 1024)
+        self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """Stop all tasks and close all sockets."""
@@ -90,22 +75,19 @@ class Simulator:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        if task is not None:
-            self._connections.add(task)
+        assert task is not None
+        self._connections.add(task)
         try:
             await self._serve(reader, writer)
         except (ConnectionError, asyncio.CancelledError):
             pass
         finally:
-            if task is not None:
-                self._connections.discard(task)
+            self._connections.discard(task)
             writer.close()
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
@@ -117,7 +99,5 @@ class Simulator:
             if not more:
                 return
             ahead += more
-        if ahead == _PREFACE:
-            await serve_http2(reader, writer, self.routes.handle, ahead)
-        else:
-            await serve_http1(reader, writer, self.routes.handle, ahead)
+        serve = serve_http2 if ahead == _PREFACE else serve_http1
+        await serve(reader, writer, self._routes.handle, ahead)

@@ -106,7 +106,7 @@ class CursorBackend(Backend):
         async with self._listing:
             if not self._models or time.monotonic() - self._listed_at > _MODEL_LIST_SECONDS:
                 found = await self.service.models()
-                self._models = [Model(id=model.id, owner=self.name, title=model.name) for model in found]
+                self._models = [Model(id=model, owner=self.name, title=title) for model, title in found.items()]
                 self._listed_at = time.monotonic()
         return self._models
 

@@ -216,11 +216,10 @@ def test_stop_sequences_and_single_calls_are_kept_elsewhere() -> None:
 
 
 def test_the_model_and_its_parameters_are_asked_for() -> None:
-    setup = replace(SETUP, max_mode=True, parameters={"reasoning": "low", "context": "300k"})
-    run = run_of(opening(replace(asked(), model="gpt-5.1-codex-high"), setup))
+    run = run_of(opening(replace(asked(), model="gpt-5.1-codex-high[1m]"), SETUP))
     wanted = run.requested_model
     assert (wanted.model_id, wanted.max_mode, run.model_details.max_mode) == ("gpt-5.1-codex", True, True)
-    assert {one.id: one.value for one in wanted.parameters} == {"reasoning": "low", "context": "300k"}
+    assert {one.id: one.value for one in wanted.parameters} == {"reasoning": "high"}
     assert run.model_details.model_id == "gpt-5.1-codex"
 
 

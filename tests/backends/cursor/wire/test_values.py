@@ -17,10 +17,8 @@ from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.values import (
     MAX_DEPTH,
     arguments_of,
-    from_struct,
     from_value,
     is_exact,
-    to_struct,
     to_value,
 )
 from toolwire.wire.exact_json import decode
@@ -114,11 +112,12 @@ def test_what_lies_too_deep_goes_as_its_text() -> None:
 
 
 def test_a_deep_value_is_readable_where_it_is_used() -> None:
-    success = agent.McpSuccess(structured_content=to_struct(nested(MAX_DEPTH + 100)))
+    success = agent.McpSuccess(structured_content=to_value(nested(MAX_DEPTH + 100)).struct_value)
     result = agent.ExecClientMessage(mcp_result=agent.McpResult(success=success))
     wire = agent.AgentClientMessage(exec_client_message=result).SerializeToString()
     again = agent.AgentClientMessage.FromString(wire).exec_client_message.mcp_result.success
-    assert from_struct(again.structured_content)["a"]["a"]
+    content = agent.Value(struct_value=again.structured_content)
+    assert from_value(content)["a"]["a"]
 
 
 def test_keys_come_sorted() -> None:

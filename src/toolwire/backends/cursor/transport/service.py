@@ -16,7 +16,7 @@ from ...http.connection import TransportError
 from ...http.transport import Transport
 from ..auth import Credentials
 from ..run import EMPTY
-from ..wire.models import UsableModel, usable_models
+from ..wire.models import usable_models
 from .channel import RunChannel
 from .run_http2 import Http2Connections, open_run
 from .run_sse import open_sse
@@ -60,8 +60,8 @@ class Service:
             return await open_run(self._connections, self._config, attempt, first)
         return await open_sse(self._transport, self._config, attempt, first)
 
-    async def models(self) -> list[UsableModel]:
-        """Raises UpstreamError."""
+    async def models(self) -> dict[str, str]:
+        """Titles by id. Raises UpstreamError."""
         attempt = await self.attempt(str(uuid.uuid4()))
         try:
             return await self._models(attempt)
@@ -102,7 +102,7 @@ class Service:
     async def close(self) -> None:
         await asyncio.gather(self._credentials.close(), self._connections.close())
 
-    async def _models(self, attempt: Attempt) -> list[UsableModel]:
+    async def _models(self, attempt: Attempt) -> dict[str, str]:
         if wire_trace.active:
             wire_trace.sent(self._config.name, USABLE_MODELS, None, size=0)
         answer = await unary(self._transport, self._config, attempt, USABLE_MODELS)

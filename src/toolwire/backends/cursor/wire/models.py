@@ -22,14 +22,6 @@ _MAX_MODE = "[1m]"
 _FAST = "-fast"
 
 
-class UsableModel(Struct, frozen=True, kw_only=True):
-    id: str
-    name: str = ""
-    aliases: tuple[str, ...] = ()
-    has_thinking: bool = False
-    is_max: bool = False
-
-
 class RequestedModel(Struct, frozen=True, kw_only=True):
     id: str
     parameters: dict[str, str] = {}
@@ -37,14 +29,13 @@ class RequestedModel(Struct, frozen=True, kw_only=True):
     losses: tuple[Loss, ...] = ()
 
 
-def usable_models(data: bytes) -> list[UsableModel]:
-    """The models of a GetUsableModelsResponse. Raises UpstreamError for anything else."""
+def usable_models(data: bytes) -> dict[str, str]:
+    """The models of a GetUsableModelsResponse: titles by id. Raises UpstreamError for anything else."""
     try:
         answer = agent.GetUsableModelsResponse.FromString(data)
     except DecodeError:
         raise garbage(f"the list of models is {excerpt(data)}; expected a GetUsableModelsResponse.") from None
-    found = {model.model_id: _usable(model) for model in answer.models if model.model_id}
-    return list(found.values())
+    return {model.model_id: model.display_name or model.display_model_id for model in answer.models if model.model_id}
 
 
 def requested_model(model: str, thinking: Thinking | None = None) -> RequestedModel:
@@ -65,16 +56,6 @@ def requested_model(model: str, thinking: Thinking | None = None) -> RequestedMo
     if thinking is not None and thinking.budget is not None:
         losses.append(Loss("thinking.budget", "thinking", "Cursor limits reasoning by effort only"))
     return RequestedModel(id=name, parameters=parameters, max_mode=model.endswith(_MAX_MODE), losses=tuple(losses))
-
-
-def _usable(model: agent.ModelDetails) -> UsableModel:
-    return UsableModel(
-        id=model.model_id,
-        name=model.display_name or model.display_model_id,
-        aliases=tuple(model.aliases),
-        has_thinking=model.HasField("thinking_details"),
-        is_max=model.max_mode,
-    )
 
 
 def _split(name: str) -> tuple[str, dict[str, str]]:

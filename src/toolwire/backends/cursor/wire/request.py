@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -31,11 +31,14 @@ _CONTINUE = "Go on from where your last message stops."
 _SEE_IMAGES = "See what is attached."
 _CONTINUE_WITH_RESULTS = "Go on with the results of the tools above."
 _ALWAYS: JsonObject = {"global": agent.CursorRuleTypeGlobal()}  # "global" is a keyword of Python
+_COMPLETE: dict[str, Any] = {
+    name: True for name in agent.RequestContext.DESCRIPTOR.fields_by_name if name.endswith("_info_complete")
+}
 _MAX_EXACT_INTEGER = 2**53  # of a double
 
 
 class RunSetup(Struct, frozen=True, kw_only=True):
-    """Settings of a run beside the request. parameters are the owner's and take precedence.
+    """Settings of a run beside the request.
 
     branches: the branch of each repository in the workspace, by its path. has_context: the context is sent with the first message, not
     only on request. schemas: how a tool's schema is encoded. results: which action starts a run whose conversation ends with results.
@@ -53,8 +56,6 @@ class RunSetup(Struct, frozen=True, kw_only=True):
     schemas: SchemaForm = "value"
     results: Literal["message", "resume"] = "message"
     history: Literal["native", "flat"] = "native"
-    max_mode: bool = False
-    parameters: dict[str, str] = {}
 
 
 class RunOpening(Struct, frozen=True, kw_only=True):
@@ -125,7 +126,7 @@ def context_of(setup: RunSetup, tools: Sequence[Tool], names: WireNames, rules: 
         project_folder=valid_utf8(setup.workspace),
     )
     repositories = sorted(setup.branches.items())
-    return agent.RequestContext(
+    context = agent.RequestContext(
         rules=[_rule(text, number) for number, text in enumerate(rules)],
         env=environment,
         tools=[definition(tool, names, setup.schemas) for tool in tools],
@@ -134,16 +135,10 @@ def context_of(setup: RunSetup, tools: Sequence[Tool], names: WireNames, rules: 
         ],
         web_search_enabled=False,
         web_fetch_enabled=False,
-        git_repo_info_complete=True,
-        mcp_info_complete=True,
-        rules_info_complete=True,
-        env_info_complete=bool(setup.os and setup.shell and setup.timezone and setup.workspace),
-        repository_info_complete=True,
-        custom_subagents_info_complete=True,
-        agent_skills_info_complete=True,
-        mcp_file_system_info_complete=True,
-        git_status_info_complete=True,
+        **_COMPLETE,
     )
+    context.env_info_complete = bool(setup.os and setup.shell and setup.timezone and setup.workspace)
+    return context
 
 
 def definition(tool: Tool, names: WireNames, schemas: SchemaForm = "value") -> agent.McpToolDefinition:
@@ -217,7 +212,7 @@ def _opening(request: Request, setup: RunSetup) -> RunOpening:
     if setup.has_context:
         kind = run.action.WhichOneof("action") or "user_message_action"
         getattr(run.action, kind).request_context.CopyFrom(context)
-    losses += _choose_model(run, request, setup)
+    losses += _choose_model(run, request)
     message = agent.AgentClientMessage(run_request=run).SerializeToString(deterministic=True)
     _check_sizes(message, blobs)
     losses += losses_of(request)
@@ -261,12 +256,12 @@ def _selected_image(image: Media, number: int) -> agent.SelectedImage:
     return agent.SelectedImage(uuid=uuid, path=f"image-{number}.{ending}", mime_type=image.mime, data=data)
 
 
-def _choose_model(run: agent.AgentRunRequest, request: Request, setup: RunSetup) -> tuple[Loss, ...]:
+def _choose_model(run: agent.AgentRunRequest, request: Request) -> tuple[Loss, ...]:
     model = requested_model(request.model, request.thinking)
     run.model_details.model_id = run.requested_model.model_id = valid_utf8(model.id)
-    if setup.max_mode or model.max_mode:
+    if model.max_mode:
         run.model_details.max_mode = run.requested_model.max_mode = True
-    for key, value in sorted((model.parameters | setup.parameters).items()):
+    for key, value in sorted(model.parameters.items()):
         run.requested_model.parameters.add(id=valid_utf8(key), value=valid_utf8(value))
     return model.losses
 

@@ -35,12 +35,6 @@ def to_value(value: Json) -> agent.Value:
     return made
 
 
-def to_struct(value: JsonObject) -> agent.Struct:
-    made = agent.Struct()
-    _fill_struct(made, value, MAX_DEPTH)
-    return made
-
-
 def from_value(value: agent.Value) -> Json:
     """Keys are sorted, because a map has no order: equal values become equal text."""
     match value.WhichOneof("kind"):
@@ -54,14 +48,11 @@ def from_value(value: agent.Value) -> Json:
         case "bool_value":
             return value.bool_value
         case "struct_value":
-            return from_struct(value.struct_value)
+            fields = value.struct_value.fields
+            return {key: from_value(fields[key]) for key in sorted(fields)}
         case "list_value":
             return [from_value(item) for item in value.list_value.values]
     return None
-
-
-def from_struct(value: agent.Struct) -> JsonObject:
-    return {key: from_value(value.fields[key]) for key in sorted(value.fields)}
 
 
 def arguments_of(args: agent.McpArgs, message: bytes) -> JsonObject:
@@ -114,18 +105,14 @@ def _fill(made: agent.Value, value: Json, depth: int) -> None:
             made.string_value = encode(value).decode("utf-8")
         case dict():
             made.struct_value.SetInParent()
-            _fill_struct(made.struct_value, value, depth)
+            for key, item in value.items():
+                _fill(made.struct_value.fields[valid_utf8(key)], item, depth - 1)
         case list() | tuple():
             made.list_value.SetInParent()
             for item in value:
                 _fill(made.list_value.values.add(), item, depth - 1)
         case _:
             raise TypeError(f"{type(value).__name__} is not JSON")
-
-
-def _fill_struct(made: agent.Struct, value: JsonObject, depth: int) -> None:
-    for key, item in value.items():
-        _fill(made.fields[valid_utf8(key)], item, depth - 1)
 
 
 def _fill_number(made: agent.Value, value: int | float | Decimal) -> None:

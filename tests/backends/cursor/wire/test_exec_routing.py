@@ -42,12 +42,13 @@ def asked(tools: tuple[Tool, ...] = (WEATHER,), local: tuple[str, ...] = (), **a
     answered = answer_housekeeping(exec_of(agent.ExecServerMessage(id=3, exec_id="e", **args)), context)
     if answered is None:
         return None
-    first, close = map(read, answered.send)
+    messages, is_declined = answered
+    first, close = map(read, messages)
     assert close.exec_client_control_message.stream_close.id == 3
     result = first.exec_client_message
     assert (result.id, result.exec_id) == (3, "e")
     found = getattr(result, result.WhichOneof("message") or "")
-    assert answered.is_declined == (not getattr(found, "allowlisted", True))
+    assert is_declined == (not getattr(found, "allowlisted", True))
     return found
 
 

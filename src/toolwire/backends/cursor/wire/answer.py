@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from ....dialects.shared.answer_in import Assembly, OpenPart
 from ....errors import GatewayError, quote
@@ -14,6 +13,11 @@ from . import agent
 from .blobs import Blobs, UnsentText
 from .history import NAME
 from .think_tags import Kind, Piece, ThinkTagSplitter
+
+# Updates that are output of the model.
+OUTPUT = frozenset(
+    {"text_delta", "thinking_delta", "thinking_completed", "token_delta", "summary_completed", "turn_ended"}
+)
 
 
 class AnswerEvents:
@@ -37,7 +41,26 @@ class AnswerEvents:
 
     def update(self, kind: str, update: Any) -> list[Event]:
         """The events of an update whose kind is in OUTPUT."""
-        return self._after_start(OUTPUT[kind](self, update))
+        events: list[Event] = []
+        match kind:
+            case "text_delta" if update.is_server_notice:
+                why = f"a notice of the server for its user was dropped: {quote(update.text)}"
+                return self.note(Loss("cursor.notice", "server", why))
+            case "text_delta":
+                self.has_seen_output = self.has_seen_output or bool(update.text)
+                events = self.parts.add_text(update.text)
+            case "thinking_delta":
+                self.has_seen_output = self.has_seen_output or bool(update.text)
+                events = self.parts.add_thought(update.text)
+            case "thinking_completed":
+                events = self.parts.end_thought()
+            case "token_delta":
+                self.meter.add_output(update.tokens)
+            case "summary_completed":
+                return self.note(Loss("cursor.summary", "messages", "the server shortened the conversation by itself"))
+            case "turn_ended":
+                return self._end_turn(update)
+        return self._after_start(events)
 
     def call(self, call_id: str, name: str, raw: str) -> list[Event]:
         return self._after_start(self.parts.call(call_id, name, raw))
@@ -121,44 +144,12 @@ class AnswerEvents:
         known = {key: value for key, value in members.items() if value}
         return {NAME: known} if known else {}
 
-    def _text(self, update: agent.TextDeltaUpdate) -> list[Event]:
-        if update.is_server_notice:
-            why = f"a notice of the server for its user was dropped: {quote(update.text)}"
-            return self.note(Loss("cursor.notice", "server", why))
-        self.has_seen_output = self.has_seen_output or bool(update.text)
-        return self.parts.add_text(update.text)
-
-    def _thinking(self, update: agent.ThinkingDeltaUpdate) -> list[Event]:
-        self.has_seen_output = self.has_seen_output or bool(update.text)
-        return self.parts.add_thought(update.text)
-
-    def _thought_ended(self, update: agent.ThinkingCompletedUpdate) -> list[Event]:
-        return self.parts.end_thought()
-
-    def _tokens(self, update: agent.TokenDeltaUpdate) -> list[Event]:
-        self.meter.add_output(update.tokens)
-        return []
-
-    def _summary(self, update: agent.SummaryCompletedUpdate) -> list[Event]:
-        return self.note(Loss("cursor.summary", "messages", "the server shortened the conversation by itself"))
-
-    def _turn_ended(self, update: agent.TurnEndedUpdate) -> list[Event]:
+    def _end_turn(self, update: agent.TurnEndedUpdate) -> list[Event]:
         """An answer without text waits until the stream ends: its text may follow as a blob."""
         self.turn = update
         events = self._after_start(self.parts.pause())
         is_complete = bool(self.parts.calls or self._blobs.unsent.has_step or self._blobs.unsent)
         return events + self.finish() if is_complete else events
-
-
-_Handler: TypeAlias = Callable[[AnswerEvents, Any], list[Event]]
-OUTPUT: dict[str, _Handler] = {
-    "text_delta": AnswerEvents._text,
-    "thinking_delta": AnswerEvents._thinking,
-    "thinking_completed": AnswerEvents._thought_ended,
-    "token_delta": AnswerEvents._tokens,
-    "summary_completed": AnswerEvents._summary,
-    "turn_ended": AnswerEvents._turn_ended,
-}
 
 
 class AnswerParts:

@@ -18,8 +18,7 @@ end() then end the answer with the text there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
 
 from google.protobuf.message import DecodeError
 from msgspec import Struct
@@ -118,9 +117,30 @@ class RunDecoder:
         except DecodeError:
             reply.events += self._break(f"the Cursor back end sent {len(data)} bytes that are none of its messages.")
             return reply
-        member = message.WhichOneof("message")
-        if member is not None:
-            _HANDLERS[member](self, getattr(message, member), data, reply)
+        match message.WhichOneof("message"):
+            case "interaction_update":
+                self._update(message.interaction_update, data, reply)
+            case "exec_server_message":
+                self._exec(message.exec_server_message, data, reply)
+            case "conversation_checkpoint_update":
+                self._count_progress()
+                details = message.conversation_checkpoint_update.token_details
+                self._answer.meter.checkpoint(details)
+                reply.used = max(0, details.used_tokens)
+            case "kv_server_message":
+                self._count_progress()
+                reply.send.append(self._blobs.answer(message.kv_server_message))
+                if self._answer.turn is not None and not self.is_over and self._blobs.unsent:
+                    reply.events += self._answer.finish()
+            case "exec_server_control_message" if message.exec_server_control_message.HasField("abort"):
+                number = message.exec_server_control_message.abort.id
+                reply.aborted += self._calls.abort(number)
+                self._deferred.abort(number)
+            case "interaction_query":
+                self._count_progress()
+                self._answer.has_seen_output = True
+                reply.declined += 1
+                reply.send.append(answer_query(message.interaction_query))
         return reply
 
     def end(self, fault: ConnectFault | None) -> list[Event]:
@@ -184,35 +204,14 @@ class RunDecoder:
         self.progress += 1
         self.heartbeats = 0
 
-    def _blob(self, message: agent.KvServerMessage, data: bytes, reply: DecoderReply) -> None:
-        self._count_progress()
-        reply.send.append(self._blobs.answer(message))
-        if self._answer.turn is not None and not self.is_over and self._blobs.unsent:
-            reply.events += self._answer.finish()
-
-    def _query(self, message: agent.InteractionQuery, data: bytes, reply: DecoderReply) -> None:
-        self._count_progress()
-        self._answer.has_seen_output = True
-        reply.declined += 1
-        reply.send.append(answer_query(message))
-
-    def _checkpoint(self, message: agent.ConversationStateStructure, data: bytes, reply: DecoderReply) -> None:
-        self._count_progress()
-        self._answer.meter.checkpoint(message.token_details)
-        reply.used = max(0, message.token_details.used_tokens)
-
-    def _control(self, message: agent.ExecServerControlMessage, data: bytes, reply: DecoderReply) -> None:
-        if message.WhichOneof("message") == "abort":
-            reply.aborted += self._calls.abort(message.abort.id)
-            self._deferred.abort(message.abort.id)
-
     def _exec(self, message: agent.ExecServerMessage, data: bytes, reply: DecoderReply) -> None:
         self._count_progress()
         exec = exec_of(message)
         housekeeping = answer_housekeeping(exec, self._context)
         if housekeeping is not None:
-            reply.send += housekeeping.send
-            reply.declined += housekeeping.is_declined
+            messages, is_declined = housekeeping
+            reply.send += messages
+            reply.declined += is_declined
             return
         self._answer.has_seen_output = True
         self._announced.resolve(exec)
@@ -293,15 +292,3 @@ class RunDecoder:
             return error_of(fault, has_seen_output=self.has_seen_output)
         message = "the stream of the Cursor back end ended before the model's turn did."
         return UpstreamError(message, code="upstream_cut", retryable=not self.has_seen_output)
-
-
-_Handler: TypeAlias = Callable[[RunDecoder, Any, bytes, DecoderReply], None]
-
-_HANDLERS: dict[str, _Handler] = {
-    "interaction_update": RunDecoder._update,
-    "exec_server_message": RunDecoder._exec,
-    "conversation_checkpoint_update": RunDecoder._checkpoint,
-    "kv_server_message": RunDecoder._blob,
-    "exec_server_control_message": RunDecoder._control,
-    "interaction_query": RunDecoder._query,
-}

@@ -7,7 +7,7 @@ client without tools has no workspace; then the gateway's own is used, as far as
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -71,20 +71,28 @@ class ExecPlan(Struct, frozen=True, kw_only=True):
     loss: Loss | None = None
 
 
-class HousekeepingAnswer(Struct, frozen=True):
-    """is_declined: a precheck of the server was answered with no."""
+def answer_housekeeping(exec: Exec, context: RunContext) -> tuple[list[bytes], bool] | None:
+    """Answers an exec about the client: its context, its tools, and what it allows. None if the exec is a request of the model.
 
-    send: list[bytes]
-    is_declined: bool = False
-
-
-def answer_housekeeping(exec: Exec, context: RunContext) -> HousekeepingAnswer | None:
-    """Answers an exec about the client: its context, its tools, and what it allows. None if the exec is a request of the model."""
-    answer = _HOUSEKEEPING.get(exec.kind)
-    if answer is None:
-        return None
-    result = answer(exec, context)
-    return HousekeepingAnswer(answered(exec, result), is_declined=not getattr(result, "allowlisted", True))
+    Returns the messages to send, and whether a precheck of the server was declined.
+    """
+    result: Any
+    match exec.kind:
+        case "request_context":
+            success = agent.RequestContextSuccess(request_context=context.opening.context)
+            result = agent.RequestContextResult(success=success)
+        case "mcp_state_exec":
+            result = _mcp_state(exec, context)
+        case "mcp_allowlist_precheck":
+            is_known = context.client_name(exec.args.tool_name, exec.args.tool_name) is not None
+            result = agent.McpAllowlistPrecheckResult(allowlisted=is_known)
+        case "shell_allowlist_precheck":
+            result = agent.ShellAllowlistPrecheckResult(allowlisted="shell" in context.local_kinds)
+        case "web_fetch_allowlist_precheck":
+            result = agent.WebFetchAllowlistPrecheckResult(allowlisted="fetch" in context.local_kinds)
+        case _:
+            return None
+    return answered(exec, result), not getattr(result, "allowlisted", True)
 
 
 def plan_exec(exec: Exec, message: bytes, context: RunContext) -> ExecPlan:
@@ -150,11 +158,6 @@ def _refusal(exec: Exec, context: RunContext) -> str:
     return valid_utf8(f"{quote(exec.kind or 'this')} is not available here. {instead}")
 
 
-def _request_context(exec: Exec, context: RunContext) -> Any:
-    success = agent.RequestContextSuccess(request_context=context.opening.context)
-    return agent.RequestContextResult(success=success)
-
-
 def _mcp_state(exec: Exec, context: RunContext) -> Any:
     """Our servers with their tools, or those that the exec names."""
     wanted = frozenset(exec.args.server_identifiers)
@@ -165,26 +168,3 @@ def _mcp_state(exec: Exec, context: RunContext) -> Any:
             server = servers.setdefault(name, agent.McpStateServer(server_name=name, server_identifier=name))
             server.tools.add().CopyFrom(tool)
     return agent.McpStateExecResult(success=agent.McpStateSuccess(servers=servers.values()))
-
-
-def _may_call(exec: Exec, context: RunContext) -> Any:
-    is_known = context.client_name(exec.args.tool_name, exec.args.tool_name) is not None
-    return agent.McpAllowlistPrecheckResult(allowlisted=is_known)
-
-
-def _may_run(exec: Exec, context: RunContext) -> Any:
-    return agent.ShellAllowlistPrecheckResult(allowlisted="shell" in context.local_kinds)
-
-
-def _may_fetch(exec: Exec, context: RunContext) -> Any:
-    return agent.WebFetchAllowlistPrecheckResult(allowlisted="fetch" in context.local_kinds)
-
-
-_Housekeeping: TypeAlias = Callable[[Exec, RunContext], Any]
-_HOUSEKEEPING: dict[str, _Housekeeping] = {
-    "request_context": _request_context,
-    "mcp_state_exec": _mcp_state,
-    "mcp_allowlist_precheck": _may_call,
-    "shell_allowlist_precheck": _may_run,
-    "web_fetch_allowlist_precheck": _may_fetch,
-}

@@ -17,7 +17,8 @@ from ....tools.workspace.patterns import Pattern
 from ....tools.workspace.render import render_hit, render_written
 from ..wire import agent
 from ..wire.builtin_tools.listings import extension
-from ..wire.exec_results import (
+from ..wire.execs import (
+    Exec,
     GrepHit,
     count_lines,
     counts_found,
@@ -29,7 +30,6 @@ from ..wire.exec_results import (
     lines_found,
     output,
 )
-from ..wire.execs import Exec
 
 _MAX_CONTENT = 4 << 20  # bytes of one result; a message may have 16 MiB, and a model reads far less
 _MAX_HIDDEN = 100  # patterns of one ls

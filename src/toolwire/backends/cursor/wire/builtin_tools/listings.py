@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from .. import agent
-from ..exec_results import GrepHit, counts_found, files_found, grep_success, lines_found
+from ..execs import GrepHit, counts_found, files_found, grep_success, lines_found
 from .requests import ToolRequest
 
 _MAX_LINES = 20_000

@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from .....types import Media, Text, Tool, ToolResult
 from .. import agent
-from ..exec_results import command_results, count_lines, failure, file_read, file_written, output
-from ..execs import Exec
+from ..execs import Exec, command_results, count_lines, failure, file_read, file_written, output
 from ..values import valid_utf8
 from .client_output import (
     command_output,

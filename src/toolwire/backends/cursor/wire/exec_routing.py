@@ -142,7 +142,7 @@ def _plan_call(exec: Exec, message: bytes, context: RunContext) -> ExecPlan:
     def answer(result: ToolResult) -> list[bytes]:
         return answered(exec, mcp_result(result))
 
-    return ExecPlan(exec=exec, name=name, args=arguments_of(exec.args, message), answer=answer)
+    return ExecPlan(exec=exec, name=name, args=arguments_of(message), answer=answer)
 
 
 def _refusal(exec: Exec, context: RunContext) -> str:

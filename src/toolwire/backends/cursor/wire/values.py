@@ -3,16 +3,15 @@
 All numbers are doubles there. An integer beyond 2**53 may change; is_exact() checks that beforehand. Readers refuse messages nested
 about 100 deep, and an object costs three levels: what lies deeper than MAX_DEPTH is sent as its JSON text.
 
-The arguments of a call come as a protobuf map, which loses the order of its keys when it is decoded. arguments_of() reads the keys
-from the bytes of the message, in the order in which the model wrote them.
+The arguments of a call come as a protobuf map, which loses the order of its keys when it is decoded. arguments_of() decodes them as a
+list of entries, in the order in which the model wrote them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any
 
 from ....types import Json, JsonObject
 from ....wire.exact_json import encode
@@ -20,12 +19,6 @@ from . import agent
 
 MAX_DEPTH = 24
 _INTEGER_LIMIT = 1e21  # below it JavaScript writes a whole number as digits, and so do we
-
-# Field numbers on the way from the server's message to the arguments, and inside a Value.
-_EXEC, _MCP, _ARGS = 2, 11, 2
-_KEY, _VALUE = 1, 2
-_STRUCT, _LIST, _ITEMS = 5, 6, 1
-_FIXED_SIZES = {1: 8, 5: 4}  # by wire type
 
 
 def to_value(value: Json) -> agent.Value:
@@ -35,8 +28,8 @@ def to_value(value: Json) -> agent.Value:
     return made
 
 
-def from_value(value: agent.Value) -> Json:
-    """Keys are sorted, because a map has no order: equal values become equal text."""
+def from_value(value: agent.Value | agent.OrderedValue) -> Json:
+    """Keys of a Value are sorted, because a map has no order: equal values become equal text."""
     match value.WhichOneof("kind"):
         case "string_value":
             return value.string_value
@@ -48,6 +41,8 @@ def from_value(value: agent.Value) -> Json:
         case "bool_value":
             return value.bool_value
         case "struct_value":
+            if isinstance(value, agent.OrderedValue):
+                return _members(value.struct_value.fields)
             fields = value.struct_value.fields
             return {key: from_value(fields[key]) for key in sorted(fields)}
         case "list_value":
@@ -55,10 +50,9 @@ def from_value(value: agent.Value) -> Json:
     return None
 
 
-def arguments_of(args: agent.McpArgs, message: bytes) -> JsonObject:
-    """In the model's order. message is the whole AgentServerMessage; keys that are not found in it come last, sorted."""
-    plain: JsonObject = {key: from_value(value) for key, value in args.args.items()}
-    return _order_entries(plain, _last(_last(memoryview(message), _EXEC), _MCP), _ARGS)
+def arguments_of(message: bytes) -> JsonObject:
+    """The arguments of the call in an AgentServerMessage, in the model's order."""
+    return _members(agent.OrderedServerMessage.FromString(message).exec_server_message.mcp_args.args)
 
 
 def is_exact(value: Json, depth: int = MAX_DEPTH) -> bool:
@@ -139,60 +133,5 @@ def _is_exact_number(value: int | float | Decimal) -> bool:
     return Decimal(repr(number)) == value if isinstance(value, Decimal) else number == value
 
 
-def _order(value: Json, wire: memoryview) -> Json:
-    if isinstance(value, dict):
-        return _order_entries(value, _last(wire, _STRUCT), _ITEMS)
-    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        items = [item for number, item in _fields(_last(wire, _LIST)) if number == _ITEMS]
-        return [_order(item, items[place]) if place < len(items) else item for place, item in enumerate(value)]
-    return value
-
-
-def _order_entries(plain: JsonObject, wire: memoryview, entry_field: int) -> JsonObject:
-    ordered: JsonObject = {}
-    for number, entry in _fields(wire):
-        if number != entry_field:
-            continue
-        key = bytes(_last(entry, _KEY)).decode("utf-8", "replace")
-        if key in plain:
-            ordered[key] = _order(plain[key], _last(entry, _VALUE))
-    return ordered | {key: plain[key] for key in sorted(plain.keys() - ordered.keys())}
-
-
-def _last(wire: memoryview, number: int) -> memoryview:
-    """The field with this number; of several the last one counts."""
-    found = memoryview(b"")
-    for other, value in _fields(wire):
-        if other == number:
-            found = value
-    return found
-
-
-def _fields(wire: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """The length-delimited fields of a message, up to the first invalid byte."""
-    place = 0
-    while place < len(wire):
-        tag, place = _varint(wire, place)
-        kind = tag & 7
-        if kind == 0:
-            _, place = _varint(wire, place)
-        elif kind == 2:
-            size, place = _varint(wire, place)
-            yield tag >> 3, wire[place : place + size]
-            place += size
-        elif kind in _FIXED_SIZES:
-            place += _FIXED_SIZES[kind]
-        else:
-            return
-
-
-def _varint(wire: Any, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while place < len(wire) and shift < 70:
-        byte = wire[place]
-        place += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
-    return value, place
+def _members(entries: Iterable[agent.OrderedEntry]) -> JsonObject:
+    return {entry.key: from_value(entry.value) for entry in entries}

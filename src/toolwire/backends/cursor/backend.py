@@ -263,8 +263,8 @@ class _Delivery(Delivery[AgentRun]):
         super().__init__(run, lambda run: backend.end_answer(run, request), backend.abandon)
         self._backend = backend
         self._request = request
-        self._sent = 0  # parts
-        self._indexes: PartIndexes | None = None  # of the restarted run
+        self._new_index = count().__next__
+        self._indexes = PartIndexes(self._new_index)  # of the current run
 
     async def adjust(self, events: list[Event]) -> list[Event]:
         last = events[-1] if events else None
@@ -274,14 +274,11 @@ class _Delivery(Delivery[AgentRun]):
         self._backend.abandon(self.run)
         answer = await self._backend.start(self._request, self.run.allowance, stalled(0))
         self.run = answer.run
-        self._indexes = PartIndexes(count(self._sent).__next__)
+        self._indexes = PartIndexes(self._new_index)
         notes = [Noted(note=loss) for loss in answer.losses]
         return [*sent, *notes, *self._renumber([event for event in answer.first if not isinstance(event, Started)])]
 
     def _renumber(self, events: list[Event]) -> list[Event]:
-        if self._indexes is None:
-            self._sent += sum(isinstance(event, PartStarted) for event in events)
-            return events
         renumbered: list[Event] = []
         for event in events:
             if isinstance(event, PartStarted):

@@ -145,7 +145,7 @@ class AgentRun:
         """All events up to the first part. Raises GatewayError where there is none."""
         events = await read_first(self, self.more)
         self._has_begun = True
-        if events and isinstance(events[-1], Finished) and not self._decoder.has_output:
+        if events and isinstance(events[-1], Finished) and not self._decoder.answer.parts.has_any:
             raise _empty()
         return events
 
@@ -205,9 +205,7 @@ class AgentRun:
 
     def _stall_deadline(self) -> float:
         """When a continued run that stored unsent text and sends only heartbeats ends with that text."""
-        is_idle = (
-            self._is_continued and self._decoder.heartbeats and self._decoder.has_unsent_text and not self._working
-        )
+        is_idle = self._is_continued and self._decoder.heartbeats and self._decoder.blobs.unsent and not self._working
         return self._moved_at + self._limits.stall if is_idle and self._limits.stall else math.inf
 
     def _time_out(self) -> None:
@@ -256,7 +254,7 @@ class AgentRun:
             return
         self._events += self._decoder.end_stalled()
         self._news.set()
-        if self._is_continued and not self._decoder.has_text and not self._decoder.calls:
+        if self._is_continued and not self._decoder.answer.has_text and not self._decoder.calls:
             self._give_up(stalled(limit))
 
     async def _take(self, reply: DecoderReply) -> None:

@@ -538,7 +538,7 @@ def test_a_stalled_run_is_never_the_message_that_came_before_its_results() -> No
     run.resume(results("call1"))
     heard(run, set_blob(2, b"j", message), heartbeat())
     assert run.end_stalled() == []
-    assert not run.has_text
+    assert not run.answer.has_text
 
 
 def test_an_end_with_a_fault_says_what_it_was() -> None:

@@ -25,7 +25,6 @@ class AnswerEvents:
 
     def __init__(self, model: str, blobs: Blobs) -> None:
         self.is_over = False
-        self.has_seen_output = False
         self.parts = AnswerParts(blobs.unsent)
         self.meter = TokenMeter()
         self.routed_model = ""
@@ -47,10 +46,8 @@ class AnswerEvents:
                 why = f"a notice of the server for its user was dropped: {quote(update.text)}"
                 return self.note(Loss("cursor.notice", "server", why))
             case "text_delta":
-                self.has_seen_output = self.has_seen_output or bool(update.text)
                 events = self.parts.add_text(update.text)
             case "thinking_delta":
-                self.has_seen_output = self.has_seen_output or bool(update.text)
                 events = self.parts.add_thought(update.text)
             case "thinking_completed":
                 events = self.parts.end_thought()

@@ -55,15 +55,17 @@ class DecoderReply(Struct):
 
 class RunDecoder:
     """One run. progress counts messages other than heartbeats, heartbeats those since the last progress. is_ended: the run gives
-    no further answers."""
+    no further answers. has_seen_output: the model has begun, so the request must not be sent again. answer is the current answer, or
+    the last one if none is open."""
 
     def __init__(self, context: RunContext) -> None:
         self.is_ended = False
         self.progress = 0
         self.heartbeats = 0
+        self.has_seen_output = False
         self._context = context
-        self._blobs = Blobs(context.opening.blobs)
-        self._answer = AnswerEvents(context.model, self._blobs)
+        self.blobs = Blobs(context.opening.blobs)
+        self.answer = AnswerEvents(context.model, self.blobs)
         self._calls = WaitingCalls(context.new_call_id)
         self._announced = Announcements()
         self._deferred = DeferredOutput()
@@ -71,33 +73,13 @@ class RunDecoder:
         self._last_declined = ""  # description of the model's last refused call
 
     @property
-    def has_text(self) -> bool:
-        """The current answer has text, or the last one if none is open."""
-        return self._answer.has_text
-
-    @property
-    def has_unsent_text(self) -> bool:
-        """A blob may hold text that the client has not got."""
-        return bool(self._blobs.unsent)
-
-    @property
-    def has_output(self) -> bool:
-        """The current answer has any part, or the last one if none is open."""
-        return self._answer.parts.has_any
-
-    @property
     def calls(self) -> list[ToolCall]:
         """Of the current answer, or of the one that the run is parked after."""
-        return self._answer.parts.calls
-
-    @property
-    def has_seen_output(self) -> bool:
-        """The model has begun: the request must not be sent again."""
-        return self._answer.has_seen_output
+        return self.answer.parts.calls
 
     @property
     def is_over(self) -> bool:
-        return self._answer.is_over
+        return self.answer.is_over
 
     @property
     def is_waiting(self) -> bool:
@@ -125,20 +107,20 @@ class RunDecoder:
             case "conversation_checkpoint_update":
                 self._count_progress()
                 details = message.conversation_checkpoint_update.token_details
-                self._answer.meter.checkpoint(details)
+                self.answer.meter.checkpoint(details)
                 reply.used = max(0, details.used_tokens)
             case "kv_server_message":
                 self._count_progress()
-                reply.send.append(self._blobs.answer(message.kv_server_message))
-                if self._answer.turn is not None and not self.is_over and self._blobs.unsent:
-                    reply.events += self._answer.finish()
+                reply.send.append(self.blobs.answer(message.kv_server_message))
+                if self.answer.turn is not None and not self.is_over and self.blobs.unsent:
+                    reply.events += self.answer.finish()
             case "exec_server_control_message" if message.exec_server_control_message.HasField("abort"):
                 number = message.exec_server_control_message.abort.id
                 reply.aborted += self._calls.abort(number)
                 self._deferred.abort(number)
             case "interaction_query":
                 self._count_progress()
-                self._answer.has_seen_output = True
+                self.has_seen_output = True
                 reply.declined += 1
                 reply.send.append(answer_query(message.interaction_query))
         return reply
@@ -148,28 +130,28 @@ class RunDecoder:
         self.is_ended = True
         self._error = self._error or self._error_of(fault)
         events: list[Event] = []
-        if fault is None and not self.is_over and not self.calls and self._answer.turn is None:
-            events = self._answer.end_unfinished(
+        if fault is None and not self.is_over and not self.calls and self.answer.turn is None:
+            events = self.answer.end_unfinished(
                 "the service ended the stream and not the turn; the text may be incomplete"
             )
         return events + self._conclude(self._error)
 
     def end_stalled(self) -> list[Event]:
         """End the answer with the text that was stored as a blob. Without such text there are no events."""
-        if self.is_over or self.is_waiting or not self._blobs.unsent:
+        if self.is_over or self.is_waiting or not self.blobs.unsent:
             return []
-        return self._answer.end_unfinished("the service never ended the turn; its text was taken from a blob")
+        return self.answer.end_unfinished("the service never ended the turn; its text was taken from a blob")
 
     def end_calls(self) -> list[Event]:
         """No more calls are expected: the answer ends with those that came."""
-        return self._answer.finish() if self.is_waiting else []
+        return self.answer.finish() if self.is_waiting else []
 
     def end_runaway(self, why: str) -> list[Event]:
         """The model keeps making calls that are refused: the answer ends with the text there is, or with a description of the last
         call. Without either there are no events."""
-        if self.is_over or self.calls or not (self.has_text or self._blobs.unsent or self._last_declined):
+        if self.is_over or self.calls or not (self.answer.has_text or self.blobs.unsent or self._last_declined):
             return []
-        return self._answer.end_runaway(self._last_declined, why)
+        return self.answer.end_runaway(self._last_declined, why)
 
     def fail(self, error: GatewayError) -> list[Event]:
         """The run is gone. The answer fails with error, unless it has complete calls or the turn had ended."""
@@ -183,7 +165,7 @@ class RunDecoder:
             return reply
         self.heartbeats = 0
         reply.send += self._calls.take(results)
-        reply.events += self._answer.start_next()
+        reply.events += self.answer.start_next()
         deferred = self._deferred
         while deferred and (not deferred.is_wanted(deferred.first) or self._apply(deferred.first, reply)):
             deferred.drop_first()
@@ -213,9 +195,9 @@ class RunDecoder:
             reply.send += messages
             reply.declined += is_declined
             return
-        self._answer.has_seen_output = True
+        self.has_seen_output = True
         self._announced.resolve(exec)
-        self._blobs.unsent.add_call(call_id_of(exec))
+        self.blobs.unsent.add_call(call_id_of(exec))
         if not self._calls.has(exec) and key_of(exec) not in self._deferred.execs:
             self._handle(ModelOutput("exec", exec, data), reply)
 
@@ -227,10 +209,12 @@ class RunDecoder:
             return
         self._count_progress()
         value = getattr(message, kind)
+        is_text = kind == "thinking_delta" or (kind == "text_delta" and not value.is_server_notice)
+        self.has_seen_output = self.has_seen_output or (is_text and bool(value.text))
         if self._announced.update(kind, value):
-            self._answer.has_seen_output = True
+            self.has_seen_output = True
         elif kind == "routed_model":
-            self._answer.routed_model = value.display_name
+            self.answer.routed_model = value.display_name
         elif kind in OUTPUT:
             self._handle(ModelOutput(kind, value, data), reply)
         self.is_ended = self.is_ended or kind == "turn_ended"
@@ -249,13 +233,13 @@ class RunDecoder:
             return True  # the turn ended before this
         if output.kind == "exec":
             return self._apply_exec(plan_exec(output.value, output.data, self._context), reply)
-        reply.events += self._answer.update(output.kind, output.value)
+        reply.events += self.answer.update(output.kind, output.value)
         return True
 
     def _apply_exec(self, plan: ExecPlan, reply: DecoderReply) -> bool:
         if plan.answer is not None and self.calls and not self._context.is_parallel:
             return False
-        reply.events += self._answer.end_step()
+        reply.events += self.answer.end_step()
         if plan.answer is None:
             reply.send += plan.send
             reply.local += plan.local
@@ -263,29 +247,29 @@ class RunDecoder:
             if plan.loss is not None:
                 reply.declined += 1
                 self._last_declined = describe_exec(plan.exec)
-                reply.events += self._answer.note(plan.loss)
+                reply.events += self.answer.note(plan.loss)
         elif len(self.calls) >= MAX_CALLS:
             reply.send += rejected(plan.exec, f"No more than {MAX_CALLS} calls can wait at a time.")
             reply.declined += 1
-            reply.events += self._answer.note(Loss("call.number", plan.name[:60], "too many calls at a time"))
+            reply.events += self.answer.note(Loss("call.number", plan.name[:60], "too many calls at a time"))
         else:
             call_id = self._calls.add(plan.exec, plan.answer)
-            reply.events += self._answer.call(call_id, plan.name, encode(plan.args).decode())
+            reply.events += self.answer.call(call_id, plan.name, encode(plan.args).decode())
         return True
 
     def _conclude(self, error: GatewayError) -> list[Event]:
         """No more messages will come: the open answer ends as well as it can."""
         if self.is_over:
             return []
-        if self._answer.turn is not None:
-            return self._answer.finish()
-        return self.end_calls() or self._answer.fail(error)
+        if self.answer.turn is not None:
+            return self.answer.finish()
+        return self.end_calls() or self.answer.fail(error)
 
     def _break(self, message: str) -> list[Event]:
         """The rest of the stream cannot be trusted."""
         self.is_ended = True
         self._error = self._error or garbage(message)
-        return [] if self.is_over else self._answer.fail(self._error)
+        return [] if self.is_over else self.answer.fail(self._error)
 
     def _error_of(self, fault: ConnectFault | None) -> GatewayError:
         if fault is not None:

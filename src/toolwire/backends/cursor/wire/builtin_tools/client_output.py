@@ -7,42 +7,30 @@ truncated line, makes the file partial; and if a client is known to number its l
 
 Numbered lines do not show whether the last one ends with a line break. It is assumed, as in text files, unless the client numbered the
 empty line after it. Nor do they show whether lines end with CRLF.
+
+The phrases that clients use are in phrases.toml.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
+from pkgutil import get_data
 
 import msgspec
 from msgspec import Struct
 
 _LONGEST_REFUSAL = 2000
-# Some dialects have no error flag on a result, only its text.
-_REFUSAL = re.compile(
-    r"\s{0,9}(?:<tool_use_error>|<error>|error\b|failed\b|failure\b|file not found|no such file|permission denied"
-    r"|you must (?:first )?read|file has not been read|the user (?:doesn't|does not|rejected|has rejected|declined)"
-    r"|the user doesn.t want|invalid\b|unknown tool|unsupported call|tool execution aborted|ENOENT|EACCES|EISDIR|ENOTDIR)",
-    re.IGNORECASE,
-)
-# No file, list or page begins with these.
-_TAGGED = re.compile(
-    r"\s{0,9}(?:<tool_use_error>|the user (?:doesn.t|does not) want to|tool execution aborted)", re.IGNORECASE
-)
 _LONGEST_LINE = 500
-_COMPLAINT = re.compile(
-    r"\s{0,9}(?:<error>|(?:error|failed|failure|invalid)(?::|\s)|file not found|no such file|permission denied"
-    r"|unknown tool|unsupported call|ENOENT|EACCES|EISDIR|ENOTDIR)",
-    re.IGNORECASE,
-)
-_ABOUT_FILES = re.compile(
-    r"cannot|can.t|could ?n.t|could not|unable to|failed to|error (?:reading|opening|accessing)|not found|no such"
-    r"|does(?: not|n.t) exist|denied|not allowed|is a (?:directory|folder)|too large|exceeds|outside|must (?:first )?read"
-    r"|not been read|timed? ?out|\b(?:ENOENT|EACCES|EISDIR|ENOTDIR|EPERM)\b",
-    re.IGNORECASE,
-)
-_TIMEOUT = re.compile(
-    r"terminat\w+ (?:the )?command after exceeding timeout|command timed out|timed out after \d", re.IGNORECASE
-)
+_PHRASES = tomllib.loads((get_data(__package__, "phrases.toml") or b"").decode())
+
+
+def _phrases(name: str, before: str = "") -> re.Pattern[str]:
+    return re.compile(f"{before}(?:{'|'.join(_PHRASES[name])})", re.IGNORECASE | re.MULTILINE)
+
+
+_REFUSAL, _TAG, _COMPLAINT = (_phrases(name, r"\s{0,9}") for name in ("refusal", "tag", "complaint"))
+_ABOUT_FILES, _TIMEOUT = _phrases("about_files"), _phrases("timeout")
 _HEADER = re.compile(
     r"(?:Chunk ID: [^\n]{0,99}\n|Wall time: [^\n]{0,99}\n|Exit code: (?P<first>-?\d{1,10})\n"
     r"|Process exited with code (?P<second>-?\d{1,10})\n|Original token count: \d{1,15}\n|Total output lines: \d{1,15}\n)+"
@@ -99,7 +87,7 @@ def is_failed_read(text: str, path: str) -> bool:
 
 
 def _is_tagged(text: str) -> bool:
-    return len(text) <= _LONGEST_REFUSAL and _TAGGED.match(text) is not None
+    return len(text) <= _LONGEST_REFUSAL and _TAG.match(text) is not None
 
 
 def _is_one_line(text: str) -> bool:
@@ -140,26 +128,10 @@ _TAGS = (
     re.compile(r"\s{0,9}<content(?: lines=\"[^\"\n]*\")?>\n"),
 )
 _CLOSING_TAGS = ("</content>", "</file>")
-_WHOLE = re.compile(r"\(End of file - total \d+ lines?\)", re.IGNORECASE)
-_CUT = re.compile(
-    r"\((?:Output capped at|Showing lines \d|File has more lines).*\)"
-    r"|\[(?:File truncated|Truncated|Showing lines \d|\d+ more lines).*\]"
-    r"|\.\.\. ?\[?\d+ (?:more )?(?:lines|characters|bytes) (?:truncated|omitted|not shown).*",
-    re.IGNORECASE,
-)
-_CUT_SOMEWHERE = re.compile(
-    r"^(?:(?:\.\.\.|\u2026) ?\[?\d+ (?:lines?|tokens?|characters|chars|bytes) (?:truncated|omitted)"
-    r"|The tool call succeeded but the output was truncated"
-    r"|Warning: truncated output \(original token count"
-    r"|\[\.\.\. omitted \d+ of \d+ lines"
-    r"|IMPORTANT: The file content has been truncated"
-    r"|Showing lines \d+-\d+ of \d+ total lines)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_CUT_REMINDER = re.compile(r"truncated|too large", re.IGNORECASE)
+_WHOLE, _CUT, _CUT_ANYWHERE = _phrases("whole"), _phrases("cut"), _phrases("cut_anywhere", "^")
+_CUT_REMINDER, _EMPTY, _NUMBERS = _phrases("cut_reminder"), _phrases("empty"), _phrases("numbers")
 _CUT_LINES = ("... (line truncated to 2000 chars)", "... [truncated]", "... (line truncated)")
 _USUAL_LIMIT = 2000  # lines, of every client seen; exactly so many without an end notice may be a part
-_EMPTY = re.compile(r"the file exists but (?:the contents are|is) empty|\(empty file\)|File is empty", re.IGNORECASE)
 
 # The ordinary forms could be a file's own text: they count only if the client numbers lines or adds tags.
 _UNMISTAKABLE = (
@@ -168,7 +140,6 @@ _UNMISTAKABLE = (
     re.compile(r"(\d{5,9})\| ?(.*)"),
 )
 _ORDINARY = (re.compile(r" *(\d+)\t(.*)"), re.compile(r" *(\d+) ?[|:] ?(.*)"))
-_SAYS_NUMBERS = re.compile(r"cat -n|line numbers? (?:starting|prefix)|prefixed (?:with|by) ", re.IGNORECASE)
 
 
 class FileContent(Struct, frozen=True):
@@ -181,7 +152,7 @@ class FileContent(Struct, frozen=True):
 
 def says_numbers(name: str, description: str) -> bool:
     """Whether a tool numbers lines: by its description, or because it is Claude Code's Read."""
-    return name == "Read" or _SAYS_NUMBERS.search(description) is not None
+    return name == "Read" or _NUMBERS.search(description) is not None
 
 
 def file_content(text: str, *, first: int = 1, is_numbered: bool = False) -> FileContent:
@@ -191,7 +162,7 @@ def file_content(text: str, *, first: int = 1, is_numbered: bool = False) -> Fil
         return FileContent("")
     text, is_tagged = _untagged(text)
     is_numbered = is_numbered or is_tagged
-    is_cut = any(map(_CUT_REMINDER.search, reminders)) or (not is_tagged and _CUT_SOMEWHERE.search(text) is not None)
+    is_cut = any(map(_CUT_REMINDER.search, reminders)) or (not is_tagged and _CUT_ANYWHERE.search(text) is not None)
     before, _, last = text.rstrip().rpartition("\n")
     is_end = is_numbered and _WHOLE.fullmatch(last) is not None
     if is_end or _CUT.fullmatch(last):

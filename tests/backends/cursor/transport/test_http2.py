@@ -45,12 +45,11 @@ class Drain(asyncio.Transport):
         self.is_closed = True
 
 
-def opened(limits: Http2Limits | None = None) -> tuple[Http2Connection, Drain, list[Http2Connection]]:
-    lost: list[Http2Connection] = []
-    connection = Http2Connection("server:1", limits or Http2Limits(), lost.append)
+def opened(limits: Http2Limits | None = None) -> tuple[Http2Connection, Drain]:
+    connection = Http2Connection("server:1", limits or Http2Limits())
     drain = Drain()
     connection.connection_made(drain)
-    return connection, drain, lost
+    return connection, drain
 
 
 async def fate(stream: Http2Stream) -> bytes | UpstreamError:
@@ -64,14 +63,14 @@ def test_a_flood_of_pings_from_a_server_that_does_not_read_ends(monkeypatch: pyt
     monkeypatch.setattr("toolwire.backends.cursor.transport.http2._MAX_UNREAD_ANSWERS", 50_000)
 
     async def main() -> None:
-        connection, drain, lost = opened()
+        connection, drain = opened()
         connection.data_received(SETTINGS)
         stream = connection.open(HEADERS)
         for _ in range(100):
             connection.data_received(PING * 100)
             if drain.is_closed:
                 break
-        assert lost == [connection]
+        assert connection.is_retired
         assert len(drain.written) < 60_000
         error = await fate(stream)
         assert isinstance(error, UpstreamError)
@@ -103,7 +102,7 @@ def test_a_flood_of_frames_without_data_ends_the_connection(flood: str) -> None:
     """By work that is counted: the engine sees no more frames than the budget, in one read or in many."""
 
     async def main(size: int) -> None:
-        connection, drain, lost = opened()
+        connection, drain = opened()
         connection.data_received(SETTINGS)
         stream = connection.open(HEADERS)
         head = frame(1, b"\x88", 1, 0 if flood == "continuation" else 4)  # ":status: 200"
@@ -115,7 +114,7 @@ def test_a_flood_of_frames_without_data_ends_the_connection(flood: str) -> None:
             if drain.is_closed:
                 break
         assert drain.is_closed
-        assert lost == [connection]
+        assert connection.is_retired
         error = await fate(stream)
         assert isinstance(error, UpstreamError)
         assert (error.status, error.code, error.retryable) == (502, "upstream_garbage", False)
@@ -126,7 +125,7 @@ def test_a_flood_of_frames_without_data_ends_the_connection(flood: str) -> None:
 
 def test_a_flood_is_named_as_one() -> None:
     async def main() -> None:
-        connection, _, _ = opened()
+        connection, _ = opened()
         connection.data_received(SETTINGS)
         stream = connection.open(HEADERS)
         connection.data_received(frame(6, b"pingping", flags=1) * (BUDGET + 1))
@@ -139,7 +138,7 @@ def test_a_flood_is_named_as_one() -> None:
 
 def test_what_we_send_pays_for_window_updates() -> None:
     async def main() -> None:
-        connection, drain, _ = opened()
+        connection, drain = opened()
         connection.data_received(SETTINGS)
         stream = connection.open(HEADERS)
         updates = frame(8, b"\x00\x00\x00\x01") + frame(8, b"\x00\x00\x00\x01", 1)
@@ -155,7 +154,7 @@ def test_what_we_send_pays_for_window_updates() -> None:
 
 def test_a_quiet_connection_may_be_pinged_for_ever() -> None:
     async def main() -> None:
-        connection, drain, _ = opened(Http2Limits(ping=0.001, silence=1000))
+        connection, drain = opened(Http2Limits(ping=0.001, silence=1000))
         connection.data_received(SETTINGS)
         connection.open(HEADERS)
         for _ in range(BUDGET * 2 // 100):
@@ -172,7 +171,7 @@ def test_a_quiet_connection_may_be_pinged_for_ever() -> None:
 
 def test_it_is_ready_when_the_settings_are_there_even_byte_by_byte() -> None:
     async def main() -> None:
-        connection, _, _ = opened()
+        connection, _ = opened()
         for byte in SETTINGS[:-1]:
             connection.data_received(bytes([byte]))
             assert not connection.ready.done()
@@ -190,7 +189,7 @@ def test_whatever_comes_ends_in_an_error_and_never_in_an_exception(seed: int) ->
     chance = random.Random(seed)
 
     async def main() -> None:
-        connection, drain, _ = opened()
+        connection, drain = opened()
         connection.data_received(SETTINGS)
         streams = [connection.open(HEADERS) for _ in range(3)]
         for _ in range(20):

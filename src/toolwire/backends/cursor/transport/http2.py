@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 
 import h2.connection
@@ -42,12 +41,10 @@ _PING = b"toolwire"
 
 
 class Http2Connection(asyncio.Protocol):
-    """ready: the server has sent its settings, or fault is set. closed: the socket is closed.
+    """ready: the server has sent its settings, or fault is set. closed: the socket is closed. is_retired: it takes no more streams,
+    but its open ones may continue."""
 
-    on_lost is called once, when the connection takes no more streams; its open streams may continue.
-    """
-
-    def __init__(self, peer: str, limits: Http2Limits, on_lost: Callable[[Http2Connection], None]) -> None:
+    def __init__(self, peer: str, limits: Http2Limits) -> None:
         self.peer = peer
         self.limits = limits
         self.loop = asyncio.get_running_loop()
@@ -55,7 +52,7 @@ class Http2Connection(asyncio.Protocol):
         self.closed: asyncio.Future[None] = self.loop.create_future()
         self.fault: UpstreamError | None = None
         self.transport: asyncio.Transport | None = None
-        self._on_lost: Callable[[Http2Connection], None] | None = on_lost
+        self.is_retired = False
         self._engine = _engine(limits)
         self._filter = FrameFilter()
         self._streams: dict[int, Http2Stream] = {}
@@ -69,9 +66,9 @@ class Http2Connection(asyncio.Protocol):
 
     @property
     def has_room(self) -> bool:
-        """One more stream fits; always False once the connection is closing."""
+        """One more stream fits; False before the connection is ready, and once it is closing."""
         allowed = min(self.limits.streams, self._engine.remote_settings.max_concurrent_streams)
-        return self._on_lost is not None and len(self._streams) < allowed
+        return self.ready.done() and not self.is_retired and len(self._streams) < allowed
 
     def open(self, headers: list[tuple[str, str]]) -> Http2Stream:
         """Only if has_room."""
@@ -207,7 +204,7 @@ class Http2Connection(asyncio.Protocol):
     def _handle_goaway(self, goaway: GoAway) -> None:
         text = f" {quote(goaway.text)}" if goaway.text else ""
         self._reason = f" after GOAWAY: {code_name(goaway.code)}{text}"
-        self._retire()
+        self.is_retired = True
         error: UpstreamError = error_of_status(HTTP2_ONLY, b"")
         if goaway.code != ErrorCodes.HTTP_1_1_REQUIRED:
             error = self.failure("cut", f"sent GOAWAY before it accepted the request: {code_name(goaway.code)}{text}.")
@@ -225,7 +222,7 @@ class Http2Connection(asyncio.Protocol):
         if self._streams:
             pause = self._ping(now)
         else:
-            pause = self._idle_since + self.limits.idle - now if self._on_lost is not None else 0.0
+            pause = self._idle_since + self.limits.idle - now if not self.is_retired else 0.0
             if pause <= 0:
                 return self.close()
         if pause > 0:
@@ -250,16 +247,11 @@ class Http2Connection(asyncio.Protocol):
         if data and self.transport is not None:
             self.transport.write(data)
 
-    def _retire(self) -> None:
-        on_lost, self._on_lost = self._on_lost, None
-        if on_lost is not None:
-            on_lost(self)
-
     def _lose(self, error: UpstreamError) -> None:
         """Fail every stream and close the socket."""
         self.fault = self.fault or error
+        self.is_retired = True
         _set_done(self.ready)
-        self._retire()
         for stream in list(self._streams.values()):
             stream.fail(error)
         if self._timer is not None:

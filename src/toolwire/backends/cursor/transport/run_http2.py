@@ -46,25 +46,37 @@ class Http2Connections:
         self._environ = dict(os.environ if environ is None else environ)
         self._ssl_context = ssl_context
         self._resolve = resolve
-        self._open: dict[_Key, list[Http2Connection]] = {}  # that take new streams
-        self._live: set[Http2Connection] = set()
+        self._live: dict[Http2Connection, _Key] = {}
         self._dialling: dict[_Key, asyncio.Task[None]] = {}
         self._is_closed = False
 
     async def stream(self, url: str, headers: Mapping[str, str], connect_timeout: float) -> Http2Stream:
         """A POST whose body follows. Raises UpstreamError."""
         address = parse_target(url)
-        self._check(address)
         fields = [(":method", "POST"), (":scheme", address.scheme), (":authority", address.host_header)]
         fields.append((":path", address.path))
         fields.extend((name, value) for name, value in headers.items() if name not in _HOP)
-        return (await self._connection(address, connect_timeout)).open(fields)
+        return (await self.reach(address, connect_timeout)).open(fields)
 
-    async def reach(self, url: str, connect_timeout: float) -> None:
-        """Connect without a stream. Raises UpstreamError."""
-        address = parse_target(url)
+    async def reach(self, address: Address, seconds: float) -> Http2Connection:
+        """A connection with room for a stream. Raises UpstreamError.
+
+        Concurrent requests wait for the same new connection; cancelling one of them does not stop it.
+        """
         self._check(address)
-        await self._connection(address, connect_timeout)
+        key = (address.scheme, address.host, address.port)
+        while True:
+            for connection, place in self._live.items():
+                if place == key and connection.has_room:
+                    return connection
+            dialling = self._dialling.get(key)
+            if dialling is None or dialling.done():
+                dialling = self._dialling[key] = asyncio.create_task(self._dial(address, key, seconds))
+                dialling.add_done_callback(lambda task: self._forget_dial(key, task))
+            await asyncio.wait([dialling])
+            if dialling.cancelled():
+                raise _closed()
+            dialling.result()
 
     async def close(self) -> None:
         """Close every connection with its streams, and wait for it."""
@@ -78,22 +90,6 @@ class Http2Connections:
             connection.close()
         if live:
             await asyncio.wait([connection.closed for connection in live], timeout=_CLOSE_SECONDS)
-
-    async def _connection(self, address: Address, seconds: float) -> Http2Connection:
-        """Concurrent requests wait for the same new connection; cancelling one of them does not stop it."""
-        key = (address.scheme, address.host, address.port)
-        while True:
-            for connection in self._open.get(key, ()):
-                if connection.has_room:
-                    return connection
-            dialling = self._dialling.get(key)
-            if dialling is None or dialling.done():
-                dialling = self._dialling[key] = asyncio.create_task(self._dial(address, key, seconds))
-                dialling.add_done_callback(lambda task: self._forget_dial(key, task))
-            await asyncio.wait([dialling])
-            if dialling.cancelled():
-                raise _closed()
-            dialling.result()
 
     def _forget_dial(self, key: _Key, task: asyncio.Task[None]) -> None:
         if self._dialling.get(key) is task:
@@ -116,16 +112,13 @@ class Http2Connections:
             raise _dial_error(error, address.address, seconds, race.story) from None
         if connection.fault is not None:
             raise connection.fault.fresh()
-        self._open.setdefault(key, []).append(connection)
 
     async def _connect(self, address: Address, key: _Key, race: Race) -> Http2Connection:
         is_tls = address.scheme == "https"
         connected = await race.connect()
         try:
             transport, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Http2Connection(
-                    address.address, self._limits, lambda connection: self._retire(key, connection)
-                ),
+                lambda: Http2Connection(address.address, self._limits),
                 sock=connected,
                 ssl=self._tls() if is_tls else None,
                 server_hostname=address.host if is_tls else None,
@@ -133,17 +126,12 @@ class Http2Connections:
         except BaseException:
             connected.close()
             raise
-        self._live.add(connection)
-        connection.closed.add_done_callback(lambda _: self._live.discard(connection))
+        self._live[connection] = key
+        connection.closed.add_done_callback(lambda _: self._live.pop(connection, None))
         if is_tls and transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
             connection.close()
             raise _without_http2(address.address)
         return connection
-
-    def _retire(self, key: _Key, connection: Http2Connection) -> None:
-        connections = self._open.get(key, [])
-        if connection in connections:
-            connections.remove(connection)
 
     def _check(self, address: Address) -> None:
         if self._is_closed:

@@ -13,7 +13,7 @@ from ....config.secret import Secret
 from ....errors import UpstreamError
 from ....telemetry import wire_trace
 from ...http.connection import TransportError
-from ...http.transport import Transport
+from ...http.transport import Transport, parse_target
 from ..auth import Credentials
 from ..run import EMPTY
 from ..wire.models import usable_models
@@ -75,7 +75,7 @@ class Service:
         if self._config.transport == "sse":
             return "HTTP/1.1"
         try:
-            await self._connections.reach(url_of(self._config, RUN), self._config.connect_timeout)
+            await self._connections.reach(parse_target(url_of(self._config, RUN)), self._config.connect_timeout)
         except UpstreamError as error:
             if self._config.transport == "run" or not _is_http2_failure(error):
                 raise

@@ -18,20 +18,7 @@ from ...base import Backend, EventReply
 from ...demo.backend import Demo
 from ...scripted.backend import Scripted
 from ..wire.names import PREFIX
-from .script import (
-    ClientResult,
-    EndTurn,
-    Fail,
-    MakeCall,
-    MakeCalls,
-    Say,
-    Seen,
-    Step,
-    Think,
-    TurnUsage,
-    parts_of,
-    result_text,
-)
+from . import script
 
 _MARK = "[[script:"
 
@@ -42,7 +29,7 @@ class BackendModel:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
-    async def start(self, seen: Seen) -> AsyncGenerator[Step, list[ClientResult]]:
+    async def start(self, seen: script.Seen) -> AsyncGenerator[script.Step, list[script.ClientResult]]:
         names = {tool.name.removeprefix(PREFIX): tool.name for tool in seen.tools}
         messages = [_message(message) for message in seen.messages]
         tools = tuple(
@@ -56,26 +43,28 @@ class BackendModel:
                 await _read_answer(self._backend, request, folder)
                 answer = folder.answer()
             except GatewayError as error:
-                yield Fail(code="internal", message=error.sentence())
+                yield script.Fail(code="internal", message=error.sentence())
                 return
             parts = answer.parts_of(0)
             for part in parts:
                 if isinstance(part, Text) and part.text:
-                    yield Say(part.text)
+                    yield script.Say(part.text)
                 elif isinstance(part, Reasoning) and part.text:
-                    yield Think(part.text)
+                    yield script.Think(part.text)
             calls = [part for part in parts if isinstance(part, ToolCall)]
             messages.append(Message(role="assistant", parts=parts))
             if not calls:
                 break
-            results = yield MakeCalls(
-                tuple(MakeCall(names.get(call.name, call.name), call.args or {}, call.id) for call in calls)
+            results = yield script.MakeCalls(
+                tuple(script.MakeCall(names.get(call.name, call.name), call.args or {}, call.id) for call in calls)
             )
             paired = zip(calls, results, strict=True)
             messages.append(Message(role="tool", parts=tuple(_tool_result(call, result) for call, result in paired)))
         usage = answer.finished.usage
         if usage is not None:
-            yield EndTurn(TurnUsage(usage.input, usage.output, usage.cached, usage.cache_written, usage.reasoning))
+            yield script.EndTurn(
+                script.TurnUsage(usage.input, usage.output, usage.cached, usage.cache_written, usage.reasoning)
+            )
 
 
 def demo() -> BackendModel:
@@ -91,13 +80,13 @@ def prompted() -> BackendModel:
 class DefaultModel:
     """The script in the prompt if there is one, else the demo model."""
 
-    def start(self, seen: Seen) -> AsyncGenerator[Step, list[ClientResult]]:
-        texts = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
+    def start(self, seen: script.Seen) -> AsyncGenerator[script.Step, list[script.ClientResult]]:
+        texts = [str(part.get("text", "")) for message in seen.messages for part in script.parts_of(message)]
         return (prompted() if any(_MARK in text for text in texts) else demo()).start(seen)
 
 
 def _message(message: JsonObject) -> Message:
-    return Message(role=message["role"], parts=tuple(_part(part) for part in parts_of(message)))
+    return Message(role=message["role"], parts=tuple(_part(part) for part in script.parts_of(message)))
 
 
 def _part(part: JsonObject) -> Part:
@@ -107,7 +96,7 @@ def _part(part: JsonObject) -> Part:
             name = part["toolName"].removeprefix(PREFIX)
             return ToolCall(id=part["toolCallId"], name=name, raw=json.dumps(args, ensure_ascii=False), args=args)
         case "tool-result":
-            text = Text(text=result_text(part["result"]))
+            text = Text(text=script.result_text(part["result"]))
             return ToolResult(call_id=part["toolCallId"], parts=(text,), is_error=bool(part.get("isError")))
         case "reasoning" | "redacted-reasoning":
             return Reasoning(text=str(part.get("text", "")))
@@ -126,7 +115,7 @@ async def _read_answer(backend: Backend, request: Request, folder: Folder) -> No
             folder.send(event)
 
 
-def _tool_result(call: ToolCall, result: ClientResult) -> ToolResult:
+def _tool_result(call: ToolCall, result: script.ClientResult) -> ToolResult:
     images = [Media(kind="image", mime=mime, data=base64.b64encode(data).decode()) for mime, data in result.images]
     return ToolResult(
         call_id=call.id, parts=(Text(text=result.text), *images), is_error=result.is_error, name=call.name

@@ -14,30 +14,10 @@ from msgspec.structs import asdict, replace
 from ....types import JsonObject
 from ..wire import agent
 from ..wire.values import to_value
+from . import script
 from .journal import CallRecord, Journal, Run
 from .outlet import RunWriter
 from .pending import Pending, exec_message
-from .script import (
-    AskPerson,
-    Checkpoint,
-    ClientResult,
-    Disconnect,
-    EndTurn,
-    Fail,
-    MakeCall,
-    MakeCalls,
-    Native,
-    Offered,
-    Pause,
-    Raw,
-    Say,
-    SetBlob,
-    Stall,
-    Step,
-    Think,
-    TurnUsage,
-    With,
-)
 from .settings import ERRORS, Error, RunRefused, Settings, SimulatorFaults, refused
 
 _QUERY_ENDINGS = ("_request_query", "_interaction_query", "_args")
@@ -52,7 +32,7 @@ class Player:
 
     def __init__(self, out: RunWriter, pending: Pending, run: Run, journal: Journal, settings: Settings) -> None:
         self.out = out
-        self.tools: tuple[Offered, ...] = ()
+        self.tools: tuple[script.Offered, ...] = ()
         self.roots: list[bytes] = []
         self._pending = pending
         self._run = run
@@ -68,39 +48,39 @@ class Player:
     def faults(self) -> SimulatorFaults:
         return self.out.faults
 
-    async def play(self, step: Step) -> list[ClientResult]:
+    async def play(self, step: script.Step) -> list[script.ClientResult]:
         match step:
-            case Say():
+            case script.Say():
                 await self._say(step)
-            case Think():
+            case script.Think():
                 await self._think(step)
-            case MakeCall():
-                return await self._call(MakeCalls((step,)))
-            case MakeCalls():
+            case script.MakeCall():
+                return await self._call(script.MakeCalls((step,)))
+            case script.MakeCalls():
                 return await self._call(step)
-            case Native():
+            case script.Native():
                 return [await self.ask(step.kind, {**step.args, **self._native_id(step)}, call_id=step.call_id)]
-            case AskPerson():
+            case script.AskPerson():
                 return [await self._query(step)]
-            case SetBlob():
+            case script.SetBlob():
                 await self._set_blob(step)
-            case Checkpoint():
+            case script.Checkpoint():
                 await self._checkpoint(step)
-            case Pause():
+            case script.Pause():
                 await asyncio.sleep(step.seconds)
-            case EndTurn():
+            case script.EndTurn():
                 if self.faults.text_as_blob:
-                    await self._set_blob(SetBlob())
+                    await self._set_blob(script.SetBlob())
                 await self.end(step.usage)
-            case Fail():
+            case script.Fail():
                 raise RunRefused(ERRORS[step.error] if step.error else Error(code=step.code, message=step.message))
-            case Disconnect():
+            case script.Disconnect():
                 await self.out.fail(step.how)
-            case Stall():
+            case script.Stall():
                 await self.out.fail("silence" if step.is_silent else "stall")
-            case With():
+            case script.With():
                 self.out.faults = step.faults
-            case Raw():
+            case script.Raw():
                 await self.out.send_raw(bytes.fromhex(step.data))
             case _:
                 assert_never(step)
@@ -114,7 +94,7 @@ class Player:
         if how:
             await self.out.fail(how)
 
-    async def ask(self, kind: str, args: Any, *, call_id: str = "", name: str = "") -> ClientResult:
+    async def ask(self, kind: str, args: Any, *, call_id: str = "", name: str = "") -> script.ClientResult:
         """Send one exec and wait for its answer."""
         record = self._record(kind, call_id, name)
         answer = self._pending.expect(record)
@@ -132,23 +112,23 @@ class Player:
     async def finish(self) -> None:
         """End a turn whose model did not."""
         await self._stall_if_endless()
-        await self._set_blob(SetBlob())
-        await self._checkpoint(Checkpoint())
+        await self._set_blob(script.SetBlob())
+        await self._checkpoint(script.Checkpoint())
         tokens = len(self._run.text) // 4 + 1
-        await self.end(TurnUsage(input=1000, output=tokens, cache_read=600, reasoning=0))
+        await self.end(script.TurnUsage(input=1000, output=tokens, cache_read=600, reasoning=0))
 
     async def _stall_if_endless(self) -> None:
         """The fault `endless`, as seen on the real server after the results of a parked run."""
         if self._is_endless:
             if self.faults.endless == "text":
-                await self._set_blob(SetBlob({"role": "assistant", "content": self._kept[self._since :]}))
+                await self._set_blob(script.SetBlob({"role": "assistant", "content": self._kept[self._since :]}))
             await self.out.fail("stall")
 
     @property
     def _is_endless(self) -> bool:
         return bool(self.faults.endless and self._since)
 
-    async def end(self, usage: TurnUsage | None) -> None:
+    async def end(self, usage: script.TurnUsage | None) -> None:
         await self._stall_if_endless()
         if not self.faults.no_turn_ended:
             counts = {} if usage is None or self.faults.empty_usage else asdict(usage)
@@ -156,9 +136,9 @@ class Player:
         await self.at("end")
         raise TurnEnd
 
-    async def _say(self, step: Say) -> None:
+    async def _say(self, step: script.Say) -> None:
         if self.faults.query and not self._has_queried:
-            await self._query(AskPerson(self.faults.query))
+            await self._query(script.AskPerson(self.faults.query))
         self._keep_text(step.text)
         self._run.text += step.text
         if self.faults.text_as_blob or self._is_endless:
@@ -171,7 +151,7 @@ class Player:
             if number == 0:
                 await self.at("text")
 
-    async def _think(self, step: Think) -> None:
+    async def _think(self, step: script.Think) -> None:
         if self.faults.think_tags:
             for piece in _pieces(f"<think>{step.text}</think>", step.pieces + 2):
                 await self._update(text_delta={"text": piece})
@@ -180,10 +160,10 @@ class Player:
             await self._update(thinking_delta={"text": piece})
         await self._update(thinking_completed={"thinking_duration_ms": 7})
 
-    async def _call(self, step: MakeCalls) -> list[ClientResult]:
+    async def _call(self, step: script.MakeCalls) -> list[script.ClientResult]:
         """Send all execs, then wait for the results."""
         if self.faults.native:
-            await self.play(Native(self.faults.native))
+            await self.play(script.Native(self.faults.native))
         copies = range(max(1, self.faults.calls))
         calls = [_Out(call=_with_id(call, copy)) for call in step.calls for copy in copies]
         late = self.faults.late or step.late
@@ -248,7 +228,7 @@ class Player:
         for _ in range(2 if self.faults.repeat_exec else 1):
             await self.out.send(exec_message(record, out.args))
 
-    async def _query(self, step: AskPerson) -> ClientResult:
+    async def _query(self, step: script.AskPerson) -> script.ClientResult:
         self._has_queried = True
         self._numbers += 1
         field = _query_field(step.kind)
@@ -258,9 +238,9 @@ class Player:
         kind = response.WhichOneof("result") or ""
         if not kind or _number(response, kind) != _number(agent.InteractionQuery, field):
             self._journal.offence(f"{kind or 'nothing'} in answer to {field}", self._run)
-        return ClientResult(call_id="", name=step.kind, kind=kind, messages=(response,))
+        return script.ClientResult(call_id="", name=step.kind, kind=kind, messages=(response,))
 
-    async def _set_blob(self, step: SetBlob) -> None:
+    async def _set_blob(self, step: script.SetBlob) -> None:
         message = step.message or {"role": "assistant", "content": self._kept}
         data = json.dumps(message, ensure_ascii=False).encode()
         self._blobs += 1
@@ -272,7 +252,7 @@ class Player:
         await answer
         self.roots.append(blob_id)
 
-    async def _checkpoint(self, step: Checkpoint) -> None:
+    async def _checkpoint(self, step: script.Checkpoint) -> None:
         details: Any = {"used_tokens": step.used_tokens, "max_tokens": step.max_tokens}
         await self._send(
             conversation_checkpoint_update={"root_prompt_messages_json": self.roots, "token_details": details}
@@ -284,7 +264,7 @@ class Player:
             id=self._numbers, exec_id=f"exec-{secrets.token_hex(6)}", kind=kind, call_id=call_id, name=name
         )
 
-    def _native_id(self, step: Native) -> JsonObject:
+    def _native_id(self, step: script.Native) -> JsonObject:
         fields = agent.ExecServerMessage.DESCRIPTOR.fields_by_name
         if f"{step.kind}_args" not in fields:
             raise refused("internal", f"the model requested the unknown exec {step.kind!r}")
@@ -309,13 +289,13 @@ class Player:
 class _Out(Struct):
     """A call that is being made."""
 
-    call: MakeCall
+    call: script.MakeCall
     wire_id: str = ""
     args: Any = None
-    answer: asyncio.Future[ClientResult] | None = None
+    answer: asyncio.Future[script.ClientResult] | None = None
 
 
-def _with_id(call: MakeCall, copy: int) -> MakeCall:
+def _with_id(call: script.MakeCall, copy: int) -> script.MakeCall:
     """Each copy gets its own id."""
     return replace(call, call_id=f"{call.call_id or _new_id()}{f'_{copy}' if copy else ''}")
 

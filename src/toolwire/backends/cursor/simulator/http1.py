@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
+import httptools
+
 from ....types import JsonObject
+
+_READ = 65536
 
 
 class Hungup(Exception):
@@ -17,17 +20,44 @@ class Hungup(Exception):
 
 
 class HttpExchange(ABC):
-    """status is 0 until the answer starts."""
+    """status is 0 until the answer starts. task: the one that answers."""
 
     version: str
-    method: str
-    path: str
-    headers: dict[str, str]
     status = 0
 
-    @abstractmethod
+    def __init__(self, method: str, path: str, headers: dict[str, str]) -> None:
+        self.method = method
+        self.path = path
+        self.headers = headers
+        self.task: asyncio.Task[None] | None = None
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()  # None: disconnected
+        self._is_read = False
+
+    def feed(self, data: bytes | None) -> None:
+        """A piece of the body, b"" at its end."""
+        self._pieces.put_nowait(data)
+
+    def hang_up(self) -> None:
+        """The stream was reset or the connection lost."""
+        self.feed(None)
+        if self.task is not None:
+            self.task.cancel()
+
     async def read(self) -> bytes:
         """The next piece of the body, b"" at its end. Raises Hungup."""
+        if self._is_read:
+            return b""
+        piece = await self._pieces.get()
+        if piece is None:
+            raise Hungup
+        self._is_read = not piece
+        return piece
+
+    async def body(self) -> bytes:
+        pieces = []
+        while piece := await self.read():
+            pieces.append(piece)
+        return b"".join(pieces)
 
     @abstractmethod
     async def start(self, status: int, headers: dict[str, str], *, is_last: bool = False) -> None:
@@ -44,12 +74,6 @@ class HttpExchange(ABC):
     async def cut(self, how: str) -> None:
         """Break the connection: drop, reset or goaway."""
 
-    async def body(self) -> bytes:
-        pieces = []
-        while piece := await self.read():
-            pieces.append(piece)
-        return b"".join(pieces)
-
     async def answer(self, status: int, content_type: str, body: bytes) -> None:
         """Send a complete answer."""
         await self.start(status, {"content-type": content_type, "content-length": str(len(body))}, is_last=not body)
@@ -64,53 +88,34 @@ class HttpExchange(ABC):
 Handler: TypeAlias = Callable[[HttpExchange], Awaitable[None]]
 
 
-_LARGEST_BODY = 64 * 1024 * 1024
-_DRAIN_SECONDS = 0.3
+async def flush(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """Raises Hungup."""
+    try:
+        writer.write(data)
+        await writer.drain()
+    except ConnectionError:
+        raise Hungup from None
+    if writer.transport.is_closing():
+        raise Hungup
+
+
+async def hang_up(exchanges: Iterable[HttpExchange]) -> None:
+    """The connection is lost: end all of its exchanges."""
+    open_exchanges = list(exchanges)
+    for exchange in open_exchanges:
+        exchange.hang_up()
+    tasks = [exchange.task for exchange in open_exchanges if exchange.task is not None]
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Http1Exchange(HttpExchange):
     version = "1.1"
 
-    def __init__(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
-        self.method, self.path, _ = first.split(" ")
-        pairs = (line.partition(":") for line in lines)
-        self.headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-        self._reader = reader
+    def __init__(self, method: str, path: str, headers: dict[str, str], writer: asyncio.StreamWriter) -> None:
+        super().__init__(method, path, headers)
         self._writer = writer
-        self._is_chunked = self.headers.get("transfer-encoding", "").lower() == "chunked"
-        self._left = int(self.headers.get("content-length", "0"))
-        self._is_read = asyncio.Event()
-        self.ahead = b""  # the first byte of the next request, if it came early
         self._is_counted = False
         self.is_whole = False
-        self.must_close = self.headers.get("connection", "").lower() == "close"
-
-    async def read(self) -> bytes:
-        try:
-            piece = b"" if self._is_read.is_set() else await (self._chunk() if self._is_chunked else self._rest())
-        except (asyncio.IncompleteReadError, ConnectionError):
-            raise Hungup from None
-        if not piece:
-            self._is_read.set()
-        return piece
-
-    async def watch(self) -> None:
-        """Returns when the client disconnects during the answer."""
-        await self._is_read.wait()
-        with contextlib.suppress(ConnectionError):
-            self.ahead = await self._reader.read(1)
-            if self.ahead:
-                await asyncio.Event().wait()
-
-    async def drain(self) -> bool:
-        """Whether the body could be read to its end: closing before that may destroy the answer."""
-        try:
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                await self.body()
-        except (Hungup, TimeoutError):
-            return False
-        return True
 
     async def start(self, status: int, headers: dict[str, str], *, is_last: bool = False) -> None:
         self.status = status
@@ -118,68 +123,72 @@ class Http1Exchange(HttpExchange):
         framing = {"content-length": "0"} if is_last else {} if self._is_counted else {"transfer-encoding": "chunked"}
         lines = [f"{name}: {value}\r\n" for name, value in {**headers, **framing}.items()]
         self.is_whole = is_last
-        await self._send(f"HTTP/1.1 {status} Simulated\r\n{''.join(lines)}\r\n".encode("latin-1"))
+        await flush(self._writer, f"HTTP/1.1 {status} Simulated\r\n{''.join(lines)}\r\n".encode("latin-1"))
 
     async def write(self, data: bytes) -> None:
-        await self._send(data if self._is_counted else b"%x\r\n%b\r\n" % (len(data), data))
+        await flush(self._writer, data if self._is_counted else b"%x\r\n%b\r\n" % (len(data), data))
 
     async def finish(self) -> None:
         self.is_whole = True
         if not self._is_counted:
-            await self._send(b"0\r\n\r\n")
+            await flush(self._writer, b"0\r\n\r\n")
 
     async def cut(self, how: str) -> None:
-        self.must_close = True
         if how == "goaway":
             self._writer.close()
         else:
             self._writer.transport.abort()
 
-    async def _send(self, data: bytes) -> None:
-        try:
-            self._writer.write(data)
-            await self._writer.drain()
-        except ConnectionError:
-            raise Hungup from None
-        if self._writer.transport.is_closing():
-            raise Hungup
 
-    async def _rest(self) -> bytes:
-        if self._left > _LARGEST_BODY:
-            raise Hungup
-        data = await self._reader.readexactly(self._left)
-        self._left = 0
-        return data
+class _Connection:
+    """Requests of one connection, which are answered one after the other. The parser calls the methods on_..."""
 
-    async def _chunk(self) -> bytes:
-        size = int((await self._reader.readuntil(b"\r\n")).split(b";")[0], 16)
-        if size > _LARGEST_BODY:
-            raise Hungup
-        return (await self._reader.readexactly(size + 2))[:-2]
+    def __init__(self, writer: asyncio.StreamWriter, handler: Handler) -> None:
+        self.parser = httptools.HttpRequestParser(self)
+        self.exchanges: list[Http1Exchange] = []  # without an answer
+        self._turn = asyncio.Lock()
+        self._writer = writer
+        self._handler = handler
+
+    def on_message_begin(self) -> None:
+        self._url, self._headers = b"", dict[str, str]()
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        method, path = self.parser.get_method().decode(), self._url.decode("latin-1")
+        self._received = Http1Exchange(method, path, self._headers, self._writer)
+        self._received.task = asyncio.create_task(self._handle(self._received))
+        self.exchanges.append(self._received)
+
+    def on_body(self, body: bytes) -> None:
+        self._received.feed(body)
+
+    def on_message_complete(self) -> None:
+        self._received.feed(b"")
+
+    async def _handle(self, exchange: Http1Exchange) -> None:
+        async with self._turn:
+            await self._handler(exchange)
+        self.exchanges.remove(exchange)
+        if not exchange.is_whole or exchange.headers.get("connection", "").lower() == "close":
+            self._writer.close()
 
 
 async def serve_http1(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler, ahead: bytes
 ) -> None:
     """Serves until the client or an answer closes the connection. ahead: bytes that were already read."""
-    while True:
-        try:
-            exchange = Http1Exchange(ahead + await reader.readuntil(b"\r\n\r\n"), reader, writer)
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError):
-            return
-        await _handle(exchange, handler)
-        if exchange.must_close or not exchange.is_whole or not await exchange.drain():
-            return
-        ahead = exchange.ahead
-
-
-async def _handle(exchange: Http1Exchange, handler: Handler) -> None:
-    """Run the handler; cancel it when the client disconnects."""
-    handling = asyncio.ensure_future(handler(exchange))
-    watching = asyncio.ensure_future(exchange.watch())
+    connection, data = _Connection(writer, handler), ahead
     try:
-        await asyncio.wait({handling, watching}, return_when=asyncio.FIRST_COMPLETED)
+        while data:
+            connection.parser.feed_data(data)
+            data = await reader.read(_READ)
+    except (httptools.HttpParserError, ConnectionError):
+        pass
     finally:
-        watching.cancel()
-        handling.cancel()
-        await asyncio.gather(handling, watching, return_exceptions=True)
+        await hang_up(connection.exchanges)

@@ -10,7 +10,7 @@ import h2.connection
 import h2.events
 import h2.exceptions
 
-from .http1 import Handler, HttpExchange, Hungup
+from .http1 import Handler, HttpExchange, Hungup, flush, hang_up
 
 _CANCEL = 8
 _READ = 65536
@@ -20,33 +20,11 @@ class Http2Exchange(HttpExchange):
     version = "2"
 
     def __init__(self, link: _Link, stream: int, headers: dict[str, str]) -> None:
-        self.method = headers.get(":method", "")
-        self.path = headers.get(":path", "")
-        self.headers = {name: value for name, value in headers.items() if not name.startswith(":")}
+        fields = {name: value for name, value in headers.items() if not name.startswith(":")}
+        super().__init__(headers.get(":method", ""), headers.get(":path", ""), fields)
         self._link = link
         self._stream = stream
-        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()  # None: disconnected
-        self._is_read = False
         self._is_finished = False
-        self.task: asyncio.Task[None] | None = None
-
-    def feed(self, data: bytes | None) -> None:
-        self._pieces.put_nowait(data)
-
-    def hang_up(self) -> None:
-        """The stream was reset or the connection lost."""
-        self.feed(None)
-        if self.task is not None:
-            self.task.cancel()
-
-    async def read(self) -> bytes:
-        if self._is_read:
-            return b""
-        piece = await self._pieces.get()
-        if piece is None:
-            raise Hungup
-        self._is_read = not piece
-        return piece
 
     async def start(self, status: int, headers: dict[str, str], *, is_last: bool = False) -> None:
         self.status = status
@@ -104,7 +82,7 @@ class _Link:
         except (h2.exceptions.ProtocolError, Hungup, ConnectionError):
             pass
         finally:
-            await self._end()
+            await hang_up(self._exchanges.values())
 
     def guard(self, act: Any, *arguments: Any, **named: Any) -> None:
         """A protocol error while sending means that the client has disconnected."""
@@ -114,13 +92,7 @@ class _Link:
             raise Hungup from None
 
     async def flush(self) -> None:
-        try:
-            self.writer.write(self.http.data_to_send())
-            await self.writer.drain()
-        except ConnectionError:
-            raise Hungup from None
-        if self.writer.transport.is_closing():
-            raise Hungup
+        await flush(self.writer, self.http.data_to_send())
 
     async def room(self, stream: int) -> int:
         """How many bytes may be sent now, waiting for at least one."""
@@ -164,13 +136,6 @@ class _Link:
             pass
         finally:
             self._exchanges.pop(stream, None)
-
-    async def _end(self) -> None:
-        exchanges = list(self._exchanges.values())
-        for exchange in exchanges:
-            exchange.hang_up()
-        tasks = [exchange.task for exchange in exchanges if exchange.task is not None]
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def serve_http2(

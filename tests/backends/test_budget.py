@@ -83,13 +83,13 @@ def test_a_first_request_is_no_conversation_yet() -> None:
 
 def test_a_conversation_keeps_its_name_as_it_grows() -> None:
     call = ToolCall(id="call_1", name="look", raw="{}", args={})
-    told = Message(role="assistant", parts=(call,))
+    text_in = Message(role="assistant", parts=(call,))
     result = Message(role="tool", parts=(ToolResult(call_id="call_1", parts=(Text(text="x"),)),))
-    started = request("hi", told, result)
+    started = request("hi", text_in, result)
     name = conversation_of(started)
     assert name
-    assert conversation_of(request("hi", told, result, Message(role="assistant", parts=(Text(text="so"),)))) == name
-    assert conversation_of(request("ho", told, result)) != name
+    assert conversation_of(request("hi", text_in, result, Message(role="assistant", parts=(Text(text="so"),)))) == name
+    assert conversation_of(request("ho", text_in, result)) != name
     assert conversation_of(replace(started, owner="b")) != name
     assert conversation_of(replace(started, model="m")) != name
     other = Message(role="assistant", parts=(replace(call, id="call_2"),))

@@ -50,8 +50,8 @@ async def main(url: str, transport: str, count: int) -> None:
     before = resident()
     for start in range(0, count, 20):
         await asyncio.gather(*(park(start + number) for number in range(20)))
-    told = {"parked": len(backend.parking) - 1, "grown": resident() - before, "tasks": len(asyncio.all_tasks())}
-    print(json.dumps(told), flush=True)
+    text_in = {"parked": len(backend.parking) - 1, "grown": resident() - before, "tasks": len(asyncio.all_tasks())}
+    print(json.dumps(text_in), flush=True)
     await asyncio.to_thread(sys.stdin.readline)
     await backend.close()
     await lines.close()

@@ -145,7 +145,7 @@ def server(stage: Stage) -> Iterator[Gateway]:
         yield running
 
 
-def asked(server: Gateway, dialect: str, backend: str, *steps: Said, stream: bool = True) -> Answer:
+def answer_to(server: Gateway, dialect: str, backend: str, *steps: Said, stream: bool = True) -> Answer:
     body = {"model": f"{backend}/default", **talk(dialect, *steps, tools={"weather": SCHEMA}, stream=stream)}
     return ask(server.port, "POST", PATHS[dialect], body)
 
@@ -170,11 +170,11 @@ def test_a_call_and_its_result_are_one_run(
 ) -> None:
     before = len(stage.simulator.journal.runs)
     steps = (Said("user", f"call {dialect} {transport} {stream}"),)
-    first = answered(dialect, asked(server, dialect, transport, *steps, stream=stream), stream=stream)
+    first = answered(dialect, answer_to(server, dialect, transport, *steps, stream=stream), stream=stream)
     [call] = calls_in(first)
     assert (call.name, json.loads(call.raw), text_in(first)) == ("weather", {"city": "Rome"}, "Looking. ")
     steps = after(steps, [call], "clear sky")
-    second = answered(dialect, asked(server, dialect, transport, *steps, stream=stream), stream=stream)
+    second = answered(dialect, answer_to(server, dialect, transport, *steps, stream=stream), stream=stream)
     assert text_in(second) == "It says: clear sky"
     [run] = stage.simulator.journal.runs[before:]
     assert (run.transport, set(run.results.values()), run.offences) == (transport, {1}, [])
@@ -187,7 +187,7 @@ def test_a_history_without_its_run_starts_a_new_run(
     before = len(stage.simulator.journal.runs)
     made = ToolCall(id="call_of_another_day", name="weather", raw='{"city": "Rome"}')
     steps = after((Said("user", f"call history {dialect} {transport}"),), [made], "fog")
-    assert text_in(answered(dialect, asked(server, dialect, transport, *steps))) == "It says: fog"
+    assert text_in(answered(dialect, answer_to(server, dialect, transport, *steps))) == "It says: fog"
     [run] = stage.simulator.journal.runs[before:]
     assert [message["role"] for message in run.messages][-2:] == ["assistant", "tool"]
     assert run.offences == []
@@ -197,7 +197,7 @@ def test_a_history_without_its_run_starts_a_new_run(
 def test_a_failed_result_with_an_image_continues_its_run(stage: Stage, server: Gateway, transport: str) -> None:
     before = len(stage.simulator.journal.runs)
     steps = (Said("user", f"picture {transport}"),)
-    [call] = calls_in(answered("messages", asked(server, "messages", transport, *steps)))
+    [call] = calls_in(answered("messages", answer_to(server, "messages", transport, *steps)))
     body = {"model": f"{transport}/default", **talk("messages", *after(steps, [call], "x"), tools={"weather": SCHEMA})}
     source = {"type": "base64", "media_type": "image/png", "data": PNG}
     words = {"type": "text", "text": "no such city"}
@@ -218,7 +218,7 @@ ERRORS = {"rate_limited": 429, "unauthorized": 401, "bad_model": 404, "too_long"
 def test_a_refusal_has_its_status_and_an_error_of_the_dialect(
     server: Gateway, dialect: str, transport: str, error: str
 ) -> None:
-    answer = asked(server, dialect, transport, Said("user", f"fail {error}"))
+    answer = answer_to(server, dialect, transport, Said("user", f"fail {error}"))
     assert answer.status == ERRORS[error]
     assert answer.json["error"]["message"]
     assert (answer.json.get("type") == "error") is (dialect == "messages")
@@ -226,11 +226,11 @@ def test_a_refusal_has_its_status_and_an_error_of_the_dialect(
 
 @pytest.mark.parametrize(("dialect", "transport"), PAIRS)
 def test_a_broken_stream_ends_with_an_error_event(server: Gateway, dialect: str, transport: str) -> None:
-    answer = asked(server, dialect, transport, Said("user", "cut"))
+    answer = answer_to(server, dialect, transport, Said("user", "cut"))
     assert answer.status == 200
     assert b"Some" in answer.body
     assert b"error" in answer.body
-    whole = asked(server, dialect, transport, Said("user", "cut"), stream=False)
+    whole = answer_to(server, dialect, transport, Said("user", "cut"), stream=False)
     assert whole.status == 502
 
 
@@ -238,15 +238,15 @@ def test_a_broken_stream_ends_with_an_error_event(server: Gateway, dialect: str,
 def test_H167_a_budget_that_is_spent_is_a_429_with_the_time_to_wait(server: Gateway, dialect: str) -> None:
     steps: tuple[Said, ...] = (Said("user", f"circles {dialect}"),)
     for _ in range(3):
-        steps = after(steps, calls_in(answered(dialect, asked(server, dialect, "few", *steps))), "again")
-    answer = asked(server, dialect, "few", *steps)
+        steps = after(steps, calls_in(answered(dialect, answer_to(server, dialect, "few", *steps))), "again")
+    answer = answer_to(server, dialect, "few", *steps)
     assert answer.status == 429
     assert 1 <= int(answer.headers["retry-after"]) <= 60
     assert "max_requests_per_minute" in answer.json["error"]["message"]
 
 
 def test_many_first_requests_are_not_refused(server: Gateway) -> None:
-    answers = [asked(server, "chat", "few", Said("user", "written")) for _ in range(20)]
+    answers = [answer_to(server, "chat", "few", Said("user", "written")) for _ in range(20)]
     assert {answer.status for answer in answers} == {200}
 
 
@@ -254,9 +254,9 @@ def test_many_first_requests_are_not_refused(server: Gateway) -> None:
 def test_an_invalid_call_is_corrected_within_its_run(stage: Stage, server: Gateway, dialect: str) -> None:
     before = len(stage.simulator.journal.runs)
     steps = (Said("user", f"wrong {dialect}"),)
-    [call] = calls_in(answered(dialect, asked(server, dialect, "retry", *steps)))
+    [call] = calls_in(answered(dialect, answer_to(server, dialect, "retry", *steps)))
     assert json.loads(call.raw) == {"city": "Rome"}
-    second = answered(dialect, asked(server, dialect, "retry", *after(steps, [call], "mild")))
+    second = answered(dialect, answer_to(server, dialect, "retry", *after(steps, [call], "mild")))
     assert text_in(second) == "Now: mild"
     [first] = stage.simulator.journal.runs[before:]
     assert (first.calls[0].args["city"], first.calls[0].answers) == (7, 1)
@@ -275,9 +275,9 @@ def test_a_missing_forced_call_gets_a_correction_round(server: Gateway) -> None:
 def test_without_retry_the_client_gets_the_invalid_call(stage: Stage, server: Gateway, level: str) -> None:
     before = len(stage.simulator.journal.runs)
     steps = (Said("user", f"wrong {level}"),)
-    [call] = calls_in(answered("chat", asked(server, "chat", level, *steps)))
+    [call] = calls_in(answered("chat", answer_to(server, "chat", level, *steps)))
     assert "city" in json.loads(call.raw)
-    parts = answered("chat", asked(server, "chat", level, *after(steps, [call], "no such city")))
+    parts = answered("chat", answer_to(server, "chat", level, *after(steps, [call], "no such city")))
     assert [json.loads(made.raw) for made in calls_in(parts)] == [{"city": "Rome"}]
     [run] = stage.simulator.journal.runs[before:]
     assert [made.answers for made in run.calls] == [1, 0]
@@ -285,12 +285,12 @@ def test_without_retry_the_client_gets_the_invalid_call(stage: Stage, server: Ga
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_a_simulated_back_end_gets_no_native_tools(stage: Stage, server: Gateway, dialect: str) -> None:
-    parts = answered(dialect, asked(server, dialect, "told", Said("user", "written")))
+    parts = answered(dialect, answer_to(server, dialect, "told", Said("user", "written")))
     assert text_in(parts) == "tools: 0"
 
 
 def test_a_question_to_a_person_does_not_stop_the_turn(server: Gateway) -> None:
-    assert text_in(answered("chat", asked(server, "chat", "run", Said("user", "asking")))) == "Nobody answered."
+    assert text_in(answered("chat", answer_to(server, "chat", "run", Said("user", "asking")))) == "Nobody answered."
 
 
 def test_a_client_that_disconnects_ends_the_run(stage: Stage, server: Gateway) -> None:

@@ -22,8 +22,8 @@ from tests.backends.cursor.stage import (
     next_request,
     on_stage,
     request,
+    text_in,
     text_of,
-    told,
 )
 from toolwire.backends.cursor.simulator.script import MakeCall, Say, Think, play
 from toolwire.backends.cursor.simulator.settings import ERRORS, FAILURES, PLACES, Settings, SimulatorFaults
@@ -103,7 +103,7 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def played(work: Coroutine[Any, Any, None]) -> None:
+def run_in_loop(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(work)
 
 
@@ -114,16 +114,16 @@ async def outcome(transport: str, faults: SimulatorFaults, retries: int = 0) -> 
     async with on_stage(MODEL, faults=[faults], is_alone=False, **fields) as stage:
         texts: list[str] = []
         error: tuple[int, str, bool] | None = None
-        asked = request("hi")
+        current = request("hi")
         try:
             for _ in range(2):
-                events = await stage.events(asked)
-                texts.append(told(events))
+                events = await stage.events(current)
+                texts.append(text_in(events))
                 if isinstance(events[-1], Failed):
                     raise events[-1].error
                 if not calls_of(fold(events)):
                     break
-                asked = next_request(asked, fold(events))
+                current = next_request(current, fold(events))
         except UpstreamError as raised:
             error = (raised.status, raised.code, raised.retryable)
         runs = stage.runs
@@ -158,7 +158,7 @@ def test_a_rejection_has_the_matching_status(transport: str) -> None:
         for name, found in (await outcomes(statuses, transport)).items():
             assert (found.texts, found.error, found.runs) == ([], STATUSES[int(name)], 1), name
 
-    played(main())
+    run_in_loop(main())
 
 
 @ONCE
@@ -168,7 +168,7 @@ def test_a_fault_before_the_first_text_is_an_error_with_a_status(transport: str)
             assert (found.texts, found.error, found.runs) == ([], TOLD[name], 1), name
             assert found.seconds < 4, name
 
-    played(main())
+    run_in_loop(main())
 
 
 @ONCE
@@ -183,7 +183,7 @@ def test_output_before_a_fault_is_kept_and_not_requested_again(transport: str, p
             assert place == "text" or text == BEFORE, name
             assert (found.error, found.runs, found.executions) == ((status, code, False), 1, 0), name
 
-    played(main())
+    run_in_loop(main())
 
 
 @pytest.mark.slow
@@ -201,7 +201,7 @@ def test_a_parked_run_that_ends_is_restarted_without_repeating_its_call(transpor
             else:
                 assert (one.texts, one.error, one.runs) == ([BEFORE, AFTER], None, 2), name
 
-    played(main())
+    run_in_loop(main())
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_faults_after_the_end_of_a_turn_have_no_effect(transport: str) -> None:
             assert (found.texts, found.error, found.runs) == ([BEFORE, AFTER], None, 1), name
             assert found.executions == 1, name
 
-    played(main())
+    run_in_loop(main())
 
 
 @pytest.mark.slow
@@ -236,7 +236,7 @@ def test_only_transient_faults_are_retried_with_a_new_request_id_and_the_same_or
             assert len({run.headers["x-original-request-id"] for run in stage.runs}) == 1
             assert len({run.conversation_id for run in stage.runs}) == 3
 
-    played(main())
+    run_in_loop(main())
 
 
 def test_a_silent_server_is_not_retried() -> None:
@@ -245,7 +245,7 @@ def test_a_silent_server_is_not_retried() -> None:
         assert (found.error, found.runs) == (TOLD["silence"], 1)
         assert found.seconds < HASTY.silent + 1.0
 
-    played(main())
+    run_in_loop(main())
 
 
 def test_a_poisoned_conversation_id_is_not_used_again() -> None:
@@ -254,7 +254,7 @@ def test_a_poisoned_conversation_id_is_not_used_again() -> None:
         assert (found.texts, found.error, found.runs) == ([BEFORE, AFTER], None, 2)
         assert (await outcome("run", SimulatorFaults(poison=True))).error == REFUSED["bare"]
 
-    played(main())
+    run_in_loop(main())
 
 
 # Faults that a right answer is made of all the same.
@@ -298,15 +298,15 @@ def test_harmless_server_behaviour_does_not_change_the_answer(transport: str) ->
     async def main() -> None:
         await asyncio.gather(*(one(name, faults) for name, faults in MEMBERS.items()))
 
-    played(main())
+    run_in_loop(main())
 
 
 async def _two_answers(stage: Stage) -> tuple[FoldedAnswer, str]:
-    asked = request("hi")
-    first = await stage.ask(asked)
-    events = await stage.events(next_request(asked, first))
+    current = request("hi")
+    first = await stage.ask(current)
+    events = await stage.events(next_request(current, first))
     ending = f" [{failure(events).error.code}]" if isinstance(events[-1], Failed) else ""
-    return first, told(events) + ending
+    return first, text_in(events) + ending
 
 
 @pytest.mark.slow
@@ -325,7 +325,7 @@ def test_every_unsupported_exec_is_declined_and_the_turn_continues() -> None:
     async def main() -> None:
         await asyncio.gather(*(one(kind) for kind in kinds if kind != "mcp"))
 
-    played(main())
+    run_in_loop(main())
 
 
 @pytest.mark.slow
@@ -345,4 +345,4 @@ def test_every_question_to_a_person_is_answered() -> None:
     async def main() -> None:
         await asyncio.gather(*(one(kind) for kind in kinds))
 
-    played(main())
+    run_in_loop(main())

@@ -180,9 +180,9 @@ local_tools = ["shell"]
 """
         (workspace.parent / "toolwire.toml").write_text(f"[store]\nkind = 'memory'\n{text}")
         assert doctor(config=workspace.parent / "toolwire.toml") == 1
-        told = capsys.readouterr().out
-        assert "WRONG back end cursor, commands: commands of the service are refused" in told
-        assert 'set sandbox = "auto"' in told
+        output = capsys.readouterr().out
+        assert "WRONG back end cursor, commands: commands of the service are refused" in output
+        assert 'set sandbox = "auto"' in output
         (workspace.parent / "toolwire.toml").write_text(f"[store]\nkind = 'memory'\n{text}sandbox = 'auto'\n")
         assert doctor(config=workspace.parent / "toolwire.toml") == 0
         assert "run WITHOUT a sandbox (bubblewrap (bwrap) is not installed)" in capsys.readouterr().out

@@ -40,7 +40,7 @@ def test_two_hundred_parked_runs_are_cheap_and_alive(transport: str, record_prop
             assert child.stdout is not None
             assert child.stdin is not None
             async with asyncio.timeout(60):
-                told = json.loads(await child.stdout.readline())
+                report = json.loads(await child.stdout.readline())
                 began = simulator.journal.now
                 await asyncio.sleep(3.5)
                 ended = simulator.journal.now
@@ -49,10 +49,12 @@ def test_two_hundred_parked_runs_are_cheap_and_alive(transport: str, record_prop
                 await child.wait()
                 while any(run.state == "open" for run in simulator.journal.runs):
                     await asyncio.sleep(0.02)
-            record_property("grown", told["grown"])
-            print(f"{transport}: {told['grown'] / COUNT / 1024:.0f} KiB a run, {told['tasks'] / COUNT:.1f} tasks a run")
-            assert told["parked"] == COUNT
-            assert told["grown"] < MOST
+            record_property("grown", report["grown"])
+            print(
+                f"{transport}: {report['grown'] / COUNT / 1024:.0f} KiB a run, {report['tasks'] / COUNT:.1f} tasks a run"
+            )
+            assert report["parked"] == COUNT
+            assert report["grown"] < MOST
             assert left == {"tasks": 0, "sockets": 0}
             runs = simulator.journal.runs
             late = [run.number for run in runs if not is_alive_in_time(run, began, ended)]

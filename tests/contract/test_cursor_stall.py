@@ -253,12 +253,12 @@ client_version = "{VERSION}"
     ):
         steps: tuple[Said, ...] = (Said("user", "hi"),)
 
-        def asked() -> list[Any]:
+        def parts_of_answer() -> list[Any]:
             body = {"model": "cursor/default", **talk("responses", *steps, tools={"look": SCHEMA})}
             return answered("responses", ask(server.port, "POST", PATHS["responses"], body))
 
-        [call] = CursorStage.calls(asked())
+        [call] = CursorStage.calls(parts_of_answer())
         steps = after(steps, [call], "clear")
         began = time.monotonic()
-        assert CursorStage.text(asked()) == "It says clear, every character of it."
+        assert CursorStage.text(parts_of_answer()) == "It says clear, every character of it."
         assert time.monotonic() - began < 15

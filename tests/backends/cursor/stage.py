@@ -105,8 +105,8 @@ def open_files() -> int:
 
 
 def request(*messages: Message | str, tools: Sequence[Tool] = (LOOK,), model: str = "default", **more: Any) -> Request:
-    told = tuple(user(message) if isinstance(message, str) else message for message in messages)
-    return Request(model=model, messages=told, tools=tuple(tools), stream=True, **more)
+    text_in = tuple(user(message) if isinstance(message, str) else message for message in messages)
+    return Request(model=model, messages=text_in, tools=tuple(tools), stream=True, **more)
 
 
 def user(*parts: str | Media) -> Message:
@@ -120,8 +120,8 @@ def next_request(before: Request, answer: FoldedAnswer, *texts: str, order: int 
         Message(role="tool", parts=(ToolResult(call_id=call.id, parts=(Text(text=text),), is_error=is_error),))
         for call, text in zip(calls, texts or ["seen"] * len(calls), strict=True)
     ]
-    told = Message(role="assistant", parts=answer.parts_of(0))
-    return replaced(before, (*before.messages, told, *results[::order]))
+    text_in = Message(role="assistant", parts=answer.parts_of(0))
+    return replaced(before, (*before.messages, text_in, *results[::order]))
 
 
 def replaced(before: Request, messages: tuple[Message, ...]) -> Request:
@@ -147,7 +147,7 @@ def thought_of(answer: FoldedAnswer) -> str:
     return "".join(part.text for part in answer.parts_of(0) if isinstance(part, Reasoning))
 
 
-def told(events: Sequence[Event]) -> str:
+def text_in(events: Sequence[Event]) -> str:
     """The text of a stream that may have failed."""
     parts: list[Part] = [event.part for event in events if isinstance(event, PartEnded)]
     return "".join(part.text for part in parts if isinstance(part, Text))

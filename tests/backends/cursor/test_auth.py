@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.backends.cursor.plain import Asked, Plain
-from tests.backends.cursor.serving import config
+from tests.backends.cursor.http1_server import Http1Server, HttpRequest
+from tests.backends.cursor.http2_server import config
 from toolwire.backends.cursor.auth import Credentials, expiry_of, looks_like_token, token_in
 from toolwire.backends.http.transport import Transport
 from toolwire.config.secret import Secret
@@ -35,23 +35,23 @@ class Exchange:
         self.refusals: list[tuple[int, bytes]] = []
         self.delay = 0.0
 
-    async def __call__(self, asked: Asked) -> None:
-        assert asked.path == "/auth/exchange_user_api_key"
-        assert asked.headers["authorization"] == f"Bearer {KEY}"
-        assert asked.body == b"{}"
+    async def __call__(self, request: HttpRequest) -> None:
+        assert request.path == "/auth/exchange_user_api_key"
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+        assert request.body == b"{}"
         await asyncio.sleep(self.delay)
         if self.refusals:
             status, body = self.refusals.pop(0)
-            asked.answer(body, status, "application/json")
+            request.answer(body, status, "application/json")
             return
         self.count += 1
         payload = {"n": self.count} | ({} if self.life is None else {"exp": self.now + self.life})
-        asked.answer(json.dumps({"accessToken": jwt(payload), "refreshToken": "r"}).encode(), 200, "application/json")
+        request.answer(json.dumps({"accessToken": jwt(payload), "refreshToken": "r"}).encode(), 200, "application/json")
 
 
 def with_credentials(exchange: Exchange, test: Callable[[Credentials], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with Plain(exchange) as server:
+        async with Http1Server(exchange) as server:
             transport = Transport(environ={})
             credentials = Credentials(transport, server.target, Secret(KEY), clock=lambda: exchange.now)
             try:
@@ -139,7 +139,7 @@ def test_a_refused_token_is_exchanged_anew_once_however_many_say_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "told", "code", "retryable"),
+    ("status", "body", "expected", "code", "retryable"),
     [
         (401, b"{}", 401, "bad_key", False),
         (403, b"no", 401, "bad_key", False),
@@ -154,7 +154,9 @@ def test_a_refused_token_is_exchanged_anew_once_however_many_say_so() -> None:
         (200, b"\xff[", 502, "upstream_garbage", False),
     ],
 )
-def test_a_failed_exchange_says_who_must_act(status: int, body: bytes, told: int, code: str, retryable: bool) -> None:
+def test_a_failed_exchange_says_who_must_act(
+    status: int, body: bytes, expected: int, code: str, retryable: bool
+) -> None:
     exchange = Exchange()
     exchange.refusals.append((status, body))
 
@@ -162,7 +164,7 @@ def test_a_failed_exchange_says_who_must_act(status: int, body: bytes, told: int
         with pytest.raises(UpstreamError) as caught:
             await credentials.token()
         error = caught.value
-        assert (error.status, error.code, error.retryable) == (told, code, retryable)
+        assert (error.status, error.code, error.retryable) == (expected, code, retryable)
         assert KEY not in error.sentence()
         assert await credentials.token()  # it is tried again by the next one
 
@@ -171,7 +173,7 @@ def test_a_failed_exchange_says_who_must_act(status: int, body: bytes, told: int
 
 def test_nobody_there_can_be_tried_again_and_no_key_cannot() -> None:
     async def main() -> None:
-        async with Plain(Exchange()) as server:
+        async with Http1Server(Exchange()) as server:
             target = server.target
         transport = Transport(environ={})
         with pytest.raises(UpstreamError) as caught:
@@ -210,15 +212,15 @@ def test_a_key_from_a_file_is_read_again_when_it_is_refused(tmp_path: Path) -> N
     file.write_text(KEY)
     seen: list[str] = []
 
-    async def exchange(asked: Asked) -> None:
-        seen.append(asked.headers["authorization"])
+    async def exchange(request: HttpRequest) -> None:
+        seen.append(request.headers["authorization"])
         if seen[-1] == "Bearer old":
-            asked.answer(b"{}", 401, "application/json")
+            request.answer(b"{}", 401, "application/json")
         else:
-            asked.answer(json.dumps({"accessToken": jwt({})}).encode(), 200, "application/json")
+            request.answer(json.dumps({"accessToken": jwt({})}).encode(), 200, "application/json")
 
     async def main() -> None:
-        async with Plain(exchange) as server:
+        async with Http1Server(exchange) as server:
             transport = Transport(environ={})
             credentials = Credentials(transport, server.target, Secret("old", file))
             assert await credentials.token() == jwt({})

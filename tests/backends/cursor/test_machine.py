@@ -8,12 +8,12 @@ from toolwire.backends.cursor.machine import branches_in, folder_of, this_machin
 from toolwire.types import Message, Text
 
 
-def said(role: str, text: str) -> Message:
+def message(role: str, text: str) -> Message:
     return Message(role=role, parts=(Text(text=text),))  # type: ignore[arg-type] # one of the roles
 
 
 @pytest.mark.parametrize(
-    ("zone", "told"),
+    ("zone", "expected"),
     [
         ("Europe/Rome", "Europe/Rome"),
         (":Asia/Tokyo", "Asia/Tokyo"),
@@ -22,8 +22,8 @@ def said(role: str, text: str) -> Message:
         ("no zone at all", "UTC"),
     ],
 )
-def test_the_time_zone_is_a_name(zone: str, told: str) -> None:
-    assert this_machine({"TZ": zone}).time_zone == told
+def test_the_time_zone_is_a_name(zone: str, expected: str) -> None:
+    assert this_machine({"TZ": zone}).time_zone == expected
 
 
 def test_nothing_about_this_machine_is_empty() -> None:
@@ -45,9 +45,9 @@ def test_nothing_about_this_machine_is_empty() -> None:
     ],
 )
 def test_the_folder_of_a_client_is_the_one_it_names(text: str, folder: str) -> None:
-    assert folder_of([said("system", text)]) == folder
-    assert folder_of([said("user", "hi"), said("user", text)]) == folder
-    assert folder_of([said("user", "hi"), said("assistant", "hello"), said("user", text)]) == ""
+    assert folder_of([message("system", text)]) == folder
+    assert folder_of([message("user", "hi"), message("user", text)]) == folder
+    assert folder_of([message("user", "hi"), message("assistant", "hello"), message("user", text)]) == ""
 
 
 def test_the_branch_is_read_without_git(tmp_path: Path) -> None:

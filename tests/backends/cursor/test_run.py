@@ -17,12 +17,12 @@ from tests.backends.cursor.stage import (
     next_request,
     on_stage,
     request,
+    text_in,
     text_of,
-    told,
     user,
 )
-from tests.backends.cursor.wire import saying
-from tests.backends.cursor.wire.lending import fits
+from tests.backends.cursor.wire import server_messages
+from tests.backends.cursor.wire.client_tools import fits
 from toolwire.backends.cursor.run import AgentRun, Repeats, RunLimits
 from toolwire.backends.cursor.simulator.script import (
     Disconnect,
@@ -51,7 +51,9 @@ pytestmark = pytest.mark.slow
 CALLING = play([Say("Looking. "), MakeCall("look", {"city": "Rome"})], [Say("Sunny.")])
 
 
-def played(work: Callable[[Stage], Coroutine[Any, Any, None]], model: ModelScript = CALLING, **options: Any) -> None:
+def run_on_stage(
+    work: Callable[[Stage], Coroutine[Any, Any, None]], model: ModelScript = CALLING, **options: Any
+) -> None:
     async def main() -> None:
         async with on_stage(model, **options) as stage:
             async with asyncio.timeout(10):
@@ -63,8 +65,8 @@ def played(work: Callable[[Stage], Coroutine[Any, Any, None]], model: ModelScrip
 @pytest.mark.parametrize("transport", ["run", pytest.param("sse", marks=pytest.mark.slow)])
 def test_a_parked_run_is_kept_alive_by_heartbeats_in_time(transport: str) -> None:
     async def work(stage: Stage) -> None:
-        asked = request("hi")
-        answer = await stage.ask(asked)
+        current = request("hi")
+        answer = await stage.ask(current)
         await asyncio.sleep(0.45)
         [run] = stage.runs
         assert len(run.heartbeats) >= 3
@@ -72,22 +74,22 @@ def test_a_parked_run_is_kept_alive_by_heartbeats_in_time(transport: str) -> Non
         beats = run.calls[0].heartbeats
         assert len(beats) >= 5
         assert max(after - before for before, after in pairwise(beats)) < 0.15
-        assert text_of(await stage.ask(next_request(asked, answer))) == "Sunny."
+        assert text_of(await stage.ask(next_request(current, answer))) == "Sunny."
         assert len(stage.runs) == 1
         assert run.offences == []
 
-    played(work, transport=transport)
+    run_on_stage(work, transport=transport)
 
 
 def test_a_call_that_was_answered_gets_no_more_heartbeats() -> None:
     async def work(stage: Stage) -> None:
-        asked = request("hi")
-        answer = await stage.ask(asked)
-        await stage.ask(next_request(asked, answer))
+        current = request("hi")
+        answer = await stage.ask(current)
+        await stage.ask(next_request(current, answer))
         [call] = stage.runs[0].calls
         assert all(beat <= (call.answered_at or 0.0) + 0.01 for beat in call.heartbeats)
 
-    played(work, play(MakeCall("look", {"city": "Rome"}), [Pause(0.2), Say("Sunny.")]))
+    run_on_stage(work, play(MakeCall("look", {"city": "Rome"}), [Pause(0.2), Say("Sunny.")]))
 
 
 def test_the_end_of_a_run_is_read_before_it_is_left() -> None:
@@ -96,7 +98,7 @@ def test_the_end_of_a_run_is_read_before_it_is_left() -> None:
         await stage.settled(lambda: not len(stage.backend.background))
         assert stage.runs[0].state == "ended"
 
-    played(work, play(Say("Hello.")), faults=SimulatorFaults(slow=0.01))
+    run_on_stage(work, play(Say("Hello.")), faults=SimulatorFaults(slow=0.01))
 
 
 def test_heartbeats_alone_are_not_progress_but_thinking_is() -> None:
@@ -105,57 +107,57 @@ def test_heartbeats_alone_are_not_progress_but_thinking_is() -> None:
         assert failure(events).error.code == "upstream_timeout"
         assert "sent no output" in failure(events).error.message
 
-    played(work, play([Think("well, " * 40, pieces=2), Stall()]), limits=replace(QUICK, idle=0.2))
+    run_on_stage(work, play([Think("well, " * 40, pieces=2), Stall()]), limits=replace(QUICK, idle=0.2))
     slow = play([Say("abcdef", pieces=6, pause=0.06)])
 
     async def patient(stage: Stage) -> None:
         assert text_of(await stage.ask(request("hi"))) == "abcdef"
 
-    played(patient, slow, limits=replace(QUICK, first=0.2, idle=0.2))
+    run_on_stage(patient, slow, limits=replace(QUICK, first=0.2, idle=0.2))
 
 
 def test_a_broken_connection_after_calls_leaves_the_calls_whole() -> None:
     async def work(stage: Stage) -> None:
-        asked = request("hi")
-        answer = await stage.ask(asked)
+        current = request("hi")
+        answer = await stage.ask(current)
         assert len(calls_of(answer)) == 1
         assert len(stage.backend.parking) == 0
-        assert text_of(await stage.ask(next_request(asked, answer))) == "Sunny."
+        assert text_of(await stage.ask(next_request(current, answer))) == "Sunny."
         assert [sum(run.results.values()) for run in stage.runs] == [0, 0]
 
     limits = replace(QUICK, quiet=0.3, silent=5.0)
     faults = [SimulatorFaults(at={"parked": "drop"})]
-    played(work, faults=faults, limits=limits, settings=Settings(heartbeat=0.1, parked_seconds=0.01))
+    run_on_stage(work, faults=faults, limits=limits, settings=Settings(heartbeat=0.1, parked_seconds=0.01))
 
 
 def test_what_comes_after_the_turn_has_ended_is_not_an_error() -> None:
     async def work(stage: Stage) -> None:
         assert text_of(await stage.ask(request("hi"))) == "Hello."
 
-    played(work, play(Say("Hello.")), faults=SimulatorFaults(at={"end": "error:internal"}))
+    run_on_stage(work, play(Say("Hello.")), faults=SimulatorFaults(at={"end": "error:internal"}))
 
 
 def test_many_calls_together_are_one_answer() -> None:
     calls = tuple(MakeCall("look", {"city": str(number)}) for number in range(40))
 
     async def work(stage: Stage) -> None:
-        asked = request("hi")
-        answer = await stage.ask(asked)
+        current = request("hi")
+        answer = await stage.ask(current)
         assert [(call.args or {})["city"] for call in calls_of(answer)] == [str(number) for number in range(40)]
         assert len({call.id for call in calls_of(answer)}) == 40
-        assert text_of(await stage.ask(next_request(asked, answer))) == "All."
+        assert text_of(await stage.ask(next_request(current, answer))) == "All."
         assert set(stage.runs[0].results.values()) == {1}
 
-    played(work, play(MakeCalls(calls), Say("All.")))
+    run_on_stage(work, play(MakeCalls(calls), Say("All.")))
 
 
 def test_a_message_of_junk_fails_the_answer_and_keeps_what_was_said() -> None:
     async def work(stage: Stage) -> None:
         events = await stage.events(request("hi"))
-        assert told(events) == "Some words. "
+        assert text_in(events) == "Some words. "
         assert failure(events).error.code == "upstream_garbage"
 
-    played(work, play([Say("Some words. "), Raw("ff" * 11), Say("never")]))
+    run_on_stage(work, play([Say("Some words. "), Raw("ff" * 11), Say("never")]))
 
 
 @pytest.mark.slow
@@ -171,7 +173,7 @@ def test_a_huge_answer_takes_time_in_proportion_to_its_size() -> None:
 
     limits = replace(QUICK, first=10.0, idle=10.0, silent=10.0)
     for size in sizes:
-        played(work, play([Say("x" * size, pieces=size // 2000, pause=0.00001)]), limits=limits)
+        run_on_stage(work, play([Say("x" * size, pieces=size // 2000, pause=0.00001)]), limits=limits)
     assert times[1] < times[0] * 12
 
 
@@ -214,11 +216,11 @@ class Clock:
 
 
 def turn_on(wire: Wire, limits: RunLimits = QUICK, clock: Callable[[], float] = time.monotonic) -> AgentRun:
-    asked = request("hi")
-    opened = opening(asked, RunSetup(conversation_id="c", run_id="r", message_id="m"))
+    current = request("hi")
+    opened = opening(current, RunSetup(conversation_id="c", run_id="r", message_id="m"))
     decoder = RunDecoder(RunContext(model="m", opening=opened, new_call_id=lambda: "call_1", fits=fits))
     turn = AgentRun(wire, decoder, limits, clock=clock)
-    turn.listen(asked)
+    turn.listen(current)
     return turn
 
 
@@ -300,15 +302,15 @@ async def continued(
 ) -> tuple[AgentRun, asyncio.Task[list[Event]]]:
     """A run that got its result at 0 s, stored text as a blob at 1 s and sends a heartbeat every 5 s; and the client's read."""
     turn = turn_on(wire, limits, clock)
-    wire.items.put_nowait([ConnectFrame(saying.call(1, name="look", city="Rome"))])
+    wire.items.put_nowait([ConnectFrame(server_messages.call(1, name="look", city="Rome"))])
     await turn.first()
     clock.now += limits.quiet
     await turn.more()
     assert turn.is_waiting
-    await turn.resume(request("hi"), saying.results("call1"))
+    await turn.resume(request("hi"), server_messages.results("call1"))
     reading = asyncio.create_task(turn.first())
     clock.now += 1.0
-    wire.items.put_nowait([ConnectFrame(saying.set_blob(1, b"blob", BLOB))])
+    wire.items.put_nowait([ConnectFrame(server_messages.set_blob(1, b"blob", BLOB))])
     await all_read(wire)
     return turn, reading
 
@@ -316,7 +318,7 @@ async def continued(
 async def beat(wire: Wire, clock: Clock, times: int, *, before: bytes = b"") -> None:
     for _ in range(times):
         clock.now += 5.0
-        wire.items.put_nowait([ConnectFrame(data) for data in (before, saying.heartbeat()) if data])
+        wire.items.put_nowait([ConnectFrame(data) for data in (before, server_messages.heartbeat()) if data])
         await all_read(wire)
 
 
@@ -327,7 +329,7 @@ def test_a_continued_run_that_stored_its_text_stalls_by_time() -> None:
         await beat(wire, clock, 2)
         assert not reading.done()
         await beat(wire, clock, 1)
-        assert "text It is sunny." in saying.shown(await reading)
+        assert "text It is sunny." in server_messages.lines_of(await reading)
         assert turn.is_over
         await turn.stop()
 
@@ -338,10 +340,10 @@ def test_progress_restarts_the_stall_time() -> None:
     async def main() -> None:
         wire, clock = Wire(), Clock()
         turn, reading = await continued(wire, clock)
-        await beat(wire, clock, 8, before=saying.tokens(1))
+        await beat(wire, clock, 8, before=server_messages.tokens(1))
         assert not reading.done()
         await beat(wire, clock, 3)
-        assert "text It is sunny." in saying.shown(await reading)
+        assert "text It is sunny." in server_messages.lines_of(await reading)
         await turn.stop()
 
     asyncio.run(main())
@@ -368,12 +370,12 @@ def test_stored_text_that_was_sent_before_is_no_stall() -> None:
     async def main() -> None:
         wire, clock = Wire(), Clock()
         turn, reading = await continued(wire, clock, replace(PATIENT, heartbeats=0))
-        wire.items.put_nowait([ConnectFrame(saying.text("It is sunny."))])
+        wire.items.put_nowait([ConnectFrame(server_messages.text("It is sunny."))])
         await all_read(wire)
         await reading
         reading = asyncio.create_task(turn.more())
         await beat(wire, clock, 4)
-        wire.items.put_nowait([ConnectFrame(saying.turn_ended())])
+        wire.items.put_nowait([ConnectFrame(server_messages.turn_ended())])
         await all_read(wire)
         await reading
         assert turn.is_over
@@ -438,11 +440,11 @@ def test_leaving_twice_or_at_once_is_the_same() -> None:
 def test_a_drop_right_after_the_first_word_is_told_in_the_stream() -> None:
     async def work(stage: Stage) -> None:
         events = await stage.events(request("hi"))
-        assert told(events) == "One."
+        assert text_in(events) == "One."
         assert failure(events).error.code == "upstream_cut"
         assert len(stage.runs) == 1
 
-    played(work, play([Say("One.", pieces=1), Disconnect("reset")]))
+    run_on_stage(work, play([Say("One.", pieces=1), Disconnect("reset")]))
 
 
 def repeated(call_id: str, city: str = "Rome") -> ToolCall:
@@ -498,6 +500,6 @@ def test_results_that_come_later_are_learned() -> None:
 
 
 def test_results_in_messages_of_the_user_are_results() -> None:
-    told = Message(role="assistant", parts=(repeated("1"),))
-    repeats = Repeats([user("hi"), told, Message(role="user", parts=(result_of("1", "x"),))])
+    text_in = Message(role="assistant", parts=(repeated("1"),))
+    repeats = Repeats([user("hi"), text_in, Message(role="user", parts=(result_of("1", "x"),))])
     assert repeats.result(repeated("2")) == result_of("1", "x")

@@ -47,8 +47,8 @@ class BuiltIn:
 
 
 def _script(seen: Seen) -> Any:
-    said = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
-    found = [match[1] for text in said for match in _MARK.finditer(text)]
+    texts = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
+    found = [match[1] for text in texts for match in _MARK.finditer(text)]
     return json.loads(base64.b64decode(found[0])) if found else None
 
 

@@ -29,7 +29,7 @@ class Run(Struct, kw_only=True):
     messages: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []
     results: dict[str, str] = {}  # by the id of the exec: which member of the result was set
-    told: list[str] = []  # the beginning of each result
+    result_texts: list[str] = []  # the beginning of each result
     given: Counter[str] = field(default_factory=Counter)
     offences: list[str] = []
     state: str = "open"
@@ -54,7 +54,7 @@ class Run(Struct, kw_only=True):
         """Programs send more requests than those of the task, such as for a title: only those about its files count."""
         args = [*(call["args"] for call in self.calls), *(part["args"] for part in self.parts("tool-call"))]
         results = [part["result"] for part in self.parts("tool-result")]
-        return any(mark in text for value in (*args, results, self.told) for text in _texts(value))
+        return any(mark in text for value in (*args, results, self.result_texts) for text in _texts(value))
 
 
 def runs_of(stage: CursorStage, mark: str) -> list[Run]:
@@ -90,7 +90,7 @@ def _note(run: Run, noted: dict[str, Any]) -> None:
         case "result":
             run.given[noted["call_id"]] += 1
             run.results[noted["call_id"]] = noted["result"]
-            run.told.append(noted["text"])
+            run.result_texts.append(noted["text"])
         case "offence":
             run.offences.append(noted["why"])
         case "end":
@@ -136,6 +136,6 @@ def check_runs(runs: list[Run], steps: int, breaks: Sequence[int]) -> None:
 
 
 def check_history(run: Run, calls: list[dict[str, Any]]) -> None:
-    told = [(part["toolCallId"], part["toolName"], part["args"]) for part in run.parts("tool-call")]
-    assert told == [(call["call_id"], call["name"], call["args"]) for call in calls]
+    result_texts = [(part["toolCallId"], part["toolName"], part["args"]) for part in run.parts("tool-call")]
+    assert result_texts == [(call["call_id"], call["name"], call["args"]) for call in calls]
     assert [part["toolCallId"] for part in run.parts("tool-result")] == [call["call_id"] for call in calls]

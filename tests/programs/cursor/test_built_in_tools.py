@@ -43,11 +43,11 @@ def script(task: Task) -> str:
     return prompt(*zip(USES, args, strict=True), text=f"ALLDONE {' '.join(quoted)} {found}")
 
 
-def check(stage: CursorStage, task: Task, said: str) -> None:
-    task.check(said)
+def check(stage: CursorStage, task: Task, output: str) -> None:
+    task.check(output)
     size = len(task.content.encode())
     words = f"ALLDONE {' '.join([task.word] * 4)} README.md README.md bytes={size}"
-    assert words in said, task.story(f"it did not say {words!r}", said, "")
+    assert words in output, task.story(f"it did not say {words!r}", output, "")
     assert (task.project / "COPY.md").read_text(encoding="utf-8") == task.content
     assert task.source.read_text(encoding="utf-8").count(task.word) == 1
     runs = runs_of(stage, task.word)
@@ -68,15 +68,15 @@ def test_opencode(stage: CursorStage, task: Task) -> None:
     # It would download ripgrep; use the one of Codex.
     found = [node_program("codex"), *NODE_MODULES.glob("@openai/codex-*/vendor/*/*/rg")][-1]
     path = f"{found.parent}:{search_path()}"
-    said = task.run([program, "run", script(task)], timeout=120, PATH=path, **opencode.OFFLINE)
-    check(stage, task, said)
+    output = task.run([program, "run", script(task)], timeout=120, PATH=path, **opencode.OFFLINE)
+    check(stage, task, output)
 
 
 @pytest.mark.parametrize("stage", some(SETTINGS, [ON_SSE]), indirect=True)
 def test_claude_code(stage: CursorStage, task: Task) -> None:
     program = node_program("claude")
     words = ["-p", script(task), "--model", claude_code.OLD, "--allowedTools", "Read,Write,Bash,Grep,Glob,LS"]
-    said = task.run(
+    output = task.run(
         [program, *words],
         ANTHROPIC_BASE_URL=stage.address,
         ANTHROPIC_API_KEY=KEY,
@@ -85,7 +85,7 @@ def test_claude_code(stage: CursorStage, task: Task) -> None:
         DISABLE_TELEMETRY="1",
         DISABLE_AUTOUPDATER="1",
     )
-    check(stage, task, said)
+    check(stage, task, output)
 
 
 @pytest.mark.parametrize("stage", some(SETTINGS, [ON_RUN, SSE_AND_ANEW]), indirect=True)

@@ -53,17 +53,17 @@ def test_doctor_and_models(name: str, upstream: int, tmp_path: Path) -> None:
     doctor, models = (_run(command, case, upstream, tmp_path) for command in ("doctor", "models"))
     assert doctor.returncode == (1 if case.says else 0), doctor.stdout
     found = [line for line in doctor.stdout.splitlines() if "back end cursor" in line]
-    told = [line for line in models.stderr.splitlines() if line.startswith("cursor: ")]
+    errors = [line for line in models.stderr.splitlines() if line.startswith("cursor: ")]
     if not case.says:
         carrier = "HTTP/2" if case.setting is WITH_KEY else "HTTP/1.1"
         assert found == [f"ok    back end cursor: answers, and lists 8 models. It is reached by {carrier}."]
         assert "cursor/composer-2" in models.stdout.splitlines()
-        assert not told
+        assert not errors
         return
-    for line in (*found, *told):
+    for line in (*found, *errors):
         assert all(words in line for words in case.says), line
         assert not case.secret or case.secret not in line
-    assert [found[0].startswith("WRONG"), len(found), len(told)] == [True, 1, 1]
+    assert [found[0].startswith("WRONG"), len(found), len(errors)] == [True, 1, 1]
     assert "cursor/" not in models.stdout
 
 

@@ -45,7 +45,7 @@ class Work:
 
     def __init__(self, address: str, folder: Path) -> None:
         self.done: list[int] = []
-        self.said = ""
+        self.answer = ""
         self._folder = folder
         self._client = OpenAI(base_url=f"{address}/v1", api_key=KEY, max_retries=0, timeout=20)
         paths = [f"{folder}/0", *(f"{folder}/{{{{result:{number}:[0-9]+}}}}" for number in range(CALLS - 1))]
@@ -63,7 +63,7 @@ class Work:
 
     def check(self) -> None:
         """Every call ran once and in order."""
-        assert self.said == f"ALLDONE next is {CALLS}"
+        assert self.answer == f"ALLDONE next is {CALLS}"
         assert self.done == list(range(CALLS))
         assert sorted(int(file.name) for file in self._folder.iterdir()) == self.done
 
@@ -71,7 +71,7 @@ class Work:
         answer = self._client.chat.completions.create(model="a-model", messages=self._messages, tools=TOOLS)
         message = answer.choices[0].message
         self._messages.append(message.to_dict(exclude_none=True))
-        self.said = message.content or ""
+        self.answer = message.content or ""
         return list(message.tool_calls or [])
 
     def _keep(self, path: str, number: int) -> str:

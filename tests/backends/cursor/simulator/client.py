@@ -158,17 +158,17 @@ class Client:
         if message.HasField("exec_server_message"):
             return self._exec(message.exec_server_message, kind)
         if message.HasField("kv_server_message"):
-            asked = message.kv_server_message
-            if asked.HasField("get_blob_args"):
-                result: Any = {"get_blob_result": {"blob_data": self.blobs.get(asked.get_blob_args.blob_id, b"")}}
+            query = message.kv_server_message
+            if query.HasField("get_blob_args"):
+                result: Any = {"get_blob_result": {"blob_data": self.blobs.get(query.get_blob_args.blob_id, b"")}}
             else:
-                self.blobs[asked.set_blob_args.blob_id] = asked.set_blob_args.blob_data
+                self.blobs[query.set_blob_args.blob_id] = query.set_blob_args.blob_data
                 result = {"set_blob_result": {}}
-            return [agent.AgentClientMessage(kv_client_message=agent.KvClientMessage(id=asked.id, **result))]
+            return [agent.AgentClientMessage(kv_client_message=agent.KvClientMessage(id=query.id, **result))]
         if message.HasField("interaction_query"):
             response = agent.InteractionResponse(id=message.interaction_query.id)
-            asked = message.interaction_query.WhichOneof("query") or ""
-            getattr(response, asked.replace("_query", "_response").replace("_args", "_result")).SetInParent()
+            query = message.interaction_query.WhichOneof("query") or ""
+            getattr(response, query.replace("_query", "_response").replace("_args", "_result")).SetInParent()
             return [agent.AgentClientMessage(interaction_response=response)]
         return []
 
@@ -180,12 +180,12 @@ class Client:
             result.request_context_result.success.request_context.CopyFrom(context)
             result.request_context_result.success.SetInParent()
         elif name == "mcp":
-            said = self.on_call(exec.mcp_args)
-            if said is None:
+            answer = self.on_call(exec.mcp_args)
+            if answer is None:
                 return []
-            if isinstance(said, str):
-                said = agent.McpResult(success={"content": [{"text": {"text": said}}]})
-            result.mcp_result.CopyFrom(said)
+            if isinstance(answer, str):
+                answer = agent.McpResult(success={"content": [{"text": {"text": answer}}]})
+            result.mcp_result.CopyFrom(answer)
         elif name == "mcp_allowlist_precheck":
             result.mcp_allowlist_precheck_result.allowlisted = True
         elif name == "shell_stream":

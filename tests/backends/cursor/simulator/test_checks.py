@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.backends.cursor.simulator.client import Client, blobs_of, opening, tool
-from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, played
+from tests.backends.cursor.simulator.single_run import QUICK, TRANSPORTS, run_once
 from toolwire.backends.cursor.simulator.script import Say, Seen, play
 from toolwire.backends.cursor.simulator.settings import Settings
 from toolwire.backends.cursor.wire import agent
@@ -28,7 +28,7 @@ def result(call_id: str) -> dict[str, Any]:
 
 
 def refusal(first: Any, blobs: dict[bytes, bytes] | None = None, tools: Any = (), **headers: str) -> dict[str, Any]:
-    client, journal = played(
+    client, journal = run_once(
         first=first, tools=tools, model=play(Say("ok")), prepare=lambda c: c.blobs.update(blobs or {}), **headers
     )
     assert journal.runs[0].state == ("refused" if client.error else "ended")
@@ -53,7 +53,7 @@ def test_a_good_run_is_not_refused() -> None:
 def test_a_conversation_state_must_be_there_even_if_it_is_empty(transport: str) -> None:
     first = opening(conversation_state=None)
     assert b"\n\x00" not in first.SerializeToString()[:6]
-    client, _ = played(transport, first=first)
+    client, _ = run_once(transport, first=first)
     assert client.error == {"code": "invalid_argument", "message": "Conversation state is required"}
 
 
@@ -129,13 +129,13 @@ def test_schemas_of_tools() -> None:
 
 
 def test_models() -> None:
-    def asked(name: str) -> dict[str, Any]:
+    def refusal_of_model(name: str) -> dict[str, Any]:
         return refusal(opening(requested_model={"model_id": name}))
 
-    assert asked("gpt-5.4-high") == BARE
-    assert asked("gpt-5.4-xhigh-fast") == BARE
-    assert number(asked("auto")) == ("not_found", "ERROR_BAD_MODEL_NAME")
-    assert number(asked("")) == ("not_found", "ERROR_BAD_MODEL_NAME")
+    assert refusal_of_model("gpt-5.4-high") == BARE
+    assert refusal_of_model("gpt-5.4-xhigh-fast") == BARE
+    assert number(refusal_of_model("auto")) == ("not_found", "ERROR_BAD_MODEL_NAME")
+    assert number(refusal_of_model("")) == ("not_found", "ERROR_BAD_MODEL_NAME")
     assert refusal(opening(requested_model=None, model_details={"model_id": "composer-2"})) == {}
 
 
@@ -157,7 +157,7 @@ def test_who_does_not_say_which_client_it_is_must_update(headers: dict[str, str]
 @pytest.mark.parametrize(("version", "is_refused"), [("cli-2026.08.11-e8", False), ("cli-2026.01.09-23", True)])
 def test_an_outdated_version_must_update(version: str, is_refused: bool) -> None:
     settings = Settings(minimum_version="cli-2026.08.01")
-    client, _ = played(settings=settings, model=play(Say("ok")), x_cursor_client_version=version)
+    client, _ = run_once(settings=settings, model=play(Say("ok")), x_cursor_client_version=version)
     assert bool(client.error) == is_refused
 
 
@@ -166,7 +166,7 @@ def test_the_protocol_version_must_be_there() -> None:
 
 
 def test_tools_that_differ_in_the_two_places_are_an_offence() -> None:
-    _, journal = played(first=opening(tools=[]), tools=[tool()], model=play(Say("ok")), settings=QUICK)
+    _, journal = run_once(first=opening(tools=[]), tools=[tool()], model=play(Say("ok")), settings=QUICK)
     assert journal.offences == ["mcp_tools and the tools of the context differ"]
 
 
@@ -174,11 +174,11 @@ def test_tools_that_differ_in_the_two_places_are_an_offence() -> None:
 def test_a_strict_server_wants_the_context_with_the_first_message(missing: str) -> None:
     env: dict[str, Any] = {"os_version": "linux 6", "shell": "bash", "time_zone": "UTC", "workspace_paths": ["/w"]}
     settings = Settings(heartbeat=QUICK.heartbeat, needs_context=True)
-    client, _ = played(first=opening(), settings=settings)
+    client, _ = run_once(first=opening(), settings=settings)
     assert client.error == {"code": "invalid_argument", "message": "Request context is required"}
     env.pop(missing, None)
     action = {"user_message_action": {"user_message": {"text": "hi"}, "request_context": {"env": env}}}
-    client, _ = played(first=opening(action=action), settings=settings, model=play(Say("ok")))
+    client, _ = run_once(first=opening(action=action), settings=settings, model=play(Say("ok")))
     assert (missing in str(client.error)) if missing else (client.error == {})
 
 
@@ -198,7 +198,7 @@ class Watching:
 
 def seen(first: Any, prepare: Any = lambda client: None, **headers: str) -> Seen:
     model = Watching()
-    client, _ = played(model=model, first=first, prepare=prepare, **headers)
+    client, _ = run_once(model=model, first=first, prepare=prepare, **headers)
     assert client.error == {}
     return model.seen
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.backends.cursor.simulator.client import RUN_SSE, _head, _request, framed, headers, opening
-from tests.backends.cursor.simulator.playing import QUICK
+from tests.backends.cursor.simulator.single_run import QUICK
 from toolwire.backends.cursor.simulator.http1 import HttpExchange
 from toolwire.backends.cursor.simulator.server import Simulator
 from toolwire.backends.cursor.wire import agent
@@ -14,7 +14,7 @@ from toolwire.backends.cursor.wire import agent
 pytestmark = pytest.mark.slow  # starts a server
 
 
-class Kept(HttpExchange):
+class MemoryExchange(HttpExchange):
     """An exchange in memory."""
 
     version, method, path = "2", "POST", "/"
@@ -22,32 +22,32 @@ class Kept(HttpExchange):
     def __init__(self, *pieces: bytes) -> None:
         self.headers = {}
         self.pieces = [*pieces, b""]
-        self.said: list[Any] = []
+        self.written: list[Any] = []
 
     async def read(self) -> bytes:
         return self.pieces.pop(0)
 
     async def start(self, status: int, headers: dict[str, str], *, is_last: bool = False) -> None:
-        self.said.append((status, headers, is_last))
+        self.written.append((status, headers, is_last))
 
     async def write(self, data: bytes) -> None:
-        self.said.append(data)
+        self.written.append(data)
 
     async def finish(self) -> None:
-        self.said.append("end")
+        self.written.append("end")
 
     async def cut(self, how: str) -> None:
-        self.said.append(how)
+        self.written.append(how)
 
 
 def test_a_body_is_all_pieces_up_to_the_end() -> None:
-    assert asyncio.run(Kept(b"a", b"b").body()) == b"ab"
+    assert asyncio.run(MemoryExchange(b"a", b"b").body()) == b"ab"
 
 
 def test_a_whole_answer_says_its_length() -> None:
-    exchange = Kept()
+    exchange = MemoryExchange()
     asyncio.run(exchange.answer_json(200, {"a": 1}))
-    assert exchange.said == [
+    assert exchange.written == [
         (200, {"content-type": "application/json", "content-length": "8"}, False),
         b'{"a": 1}',
         "end",
@@ -55,9 +55,9 @@ def test_a_whole_answer_says_its_length() -> None:
 
 
 def test_an_empty_answer_ends_at_once() -> None:
-    exchange = Kept()
+    exchange = MemoryExchange()
     asyncio.run(exchange.answer(415, "text/plain", b""))
-    assert exchange.said == [(415, {"content-type": "text/plain", "content-length": "0"}, True)]
+    assert exchange.written == [(415, {"content-type": "text/plain", "content-length": "0"}, True)]
 
 
 CONFIG = "/aiserver.v1.ServerConfigService/GetServerConfig"
@@ -82,13 +82,13 @@ def talk(*requests: bytes) -> bytes:
 
 
 def test_a_connection_serves_one_request_after_the_other() -> None:
-    asked = _request(CONFIG, JSON, b"{}")
-    assert talk(asked, asked, asked).count(b"HTTP/1.1 200") == 3
+    request = _request(CONFIG, JSON, b"{}")
+    assert talk(request, request, request).count(b"HTTP/1.1 200") == 3
 
 
 def test_requests_may_be_sent_before_the_answer() -> None:
-    asked = _request(CONFIG, JSON, b"{}")
-    assert talk(asked + asked).count(b"HTTP/1.1 200") == 2
+    request = _request(CONFIG, JSON, b"{}")
+    assert talk(request + request).count(b"HTTP/1.1 200") == 2
 
 
 def test_a_body_in_chunks_and_in_bytes() -> None:

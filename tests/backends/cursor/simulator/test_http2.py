@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.backends.cursor.simulator.client import RUN, Client, Link, framed, headers, opening
-from tests.backends.cursor.simulator.playing import QUICK, played
+from tests.backends.cursor.simulator.single_run import QUICK, run_once
 from toolwire.backends.cursor.simulator.script import Say, play
 from toolwire.backends.cursor.simulator.server import Simulator
 
@@ -32,7 +32,7 @@ def test_a_reset_by_the_client_ends_its_run_alone() -> None:
 
 def test_a_long_text_waits_for_the_window() -> None:
     text = "x" * 300_000
-    client, _ = played(model=play(Say(text, pieces=1)))
+    client, _ = run_once(model=play(Say(text, pieces=1)))
     assert client.text == text
 
 
@@ -41,11 +41,11 @@ def test_pings_are_answered() -> None:
         async with Simulator(settings=QUICK) as simulator, await Link.open(Client(simulator.url)) as link:
             link.http.ping(b"12345678")
             link.writer.write(link.http.data_to_send())
-            heard = b""
+            received = b""
             async with asyncio.timeout(1):
-                while b"12345678" not in heard:
-                    heard += await link.reader.read(1000)
-            return heard
+                while b"12345678" not in received:
+                    received += await link.reader.read(1000)
+            return received
 
     assert b"12345678" in asyncio.run(main())
 

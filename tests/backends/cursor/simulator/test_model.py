@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.backends.cursor.simulator.client import Client, blobs_of, opening, tool
-from tests.backends.cursor.simulator.playing import TRANSPORTS, played
+from tests.backends.cursor.simulator.single_run import TRANSPORTS, run_once
 from tests.programs.stage import calling, prompt, reading, telling
 from toolwire.backends.cursor.simulator.model import DefaultModel, demo, prompted
 
@@ -25,7 +25,7 @@ def answering(client: Client) -> None:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_script_in_the_prompt_plays_on_one_parked_run(transport: str) -> None:
-    client, journal = played(
+    client, journal = run_once(
         transport, model=prompted(), first=opening(TASK, tools=TOOLS), tools=TOOLS, prepare=answering
     )
     assert client.text == "I will read it.ALLDONE SECRET-0a1b"
@@ -38,15 +38,15 @@ def test_a_script_in_the_prompt_plays_on_one_parked_run(transport: str) -> None:
 
 def test_a_new_run_goes_on_from_its_history() -> None:
     call = {"type": "tool-call", "toolCallId": "c", "toolName": "client_read", "args": {"path": "a"}}
-    said = [{"type": "text", "text": "I will read it."}, call]
+    answer = [{"type": "text", "text": "I will read it."}, call]
     result = {"type": "tool-result", "toolCallId": "c", "toolName": "client_read", "result": "SECRET-9"}
     history: list[dict[str, Any]] = [
         {"role": "user", "content": [{"type": "text", "text": TASK}]},
-        {"role": "assistant", "content": said},
+        {"role": "assistant", "content": answer},
         {"role": "tool", "id": "c", "content": [result]},
     ]
     blobs = blobs_of(history)
-    client, journal = played(
+    client, journal = run_once(
         model=DefaultModel(),
         first=opening(roots=blobs, action={"resume_action": {}}, tools=TOOLS),
         tools=TOOLS,
@@ -59,7 +59,7 @@ def test_a_new_run_goes_on_from_its_history() -> None:
 def test_a_history_that_was_altered_is_told() -> None:
     history = [{"role": "user", "content": TASK}, {"role": "assistant", "content": "something else"}]
     blobs = blobs_of(history)
-    client, _ = played(
+    client, _ = run_once(
         model=prompted(), first=opening(roots=blobs, tools=TOOLS), tools=TOOLS, prepare=lambda c: c.blobs.update(blobs)
     )
     assert client.text.startswith("HISTORY-ALTERED")
@@ -68,7 +68,7 @@ def test_a_history_that_was_altered_is_told() -> None:
 def test_the_demo_model_calls_the_tool_that_fits_and_tells_its_result() -> None:
     schema = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
     weather = [tool("get_weather", schema, description="The weather of a city")]
-    client, journal = played(
+    client, journal = run_once(
         model=demo(), first=opening("What is the weather of the city Oslo?", tools=weather), tools=weather
     )
     (call,) = journal.runs[0].calls
@@ -77,11 +77,11 @@ def test_the_demo_model_calls_the_tool_that_fits_and_tells_its_result() -> None:
 
 
 def test_without_tools_the_demo_model_talks() -> None:
-    client, _ = played(model=DefaultModel(), first=opening("hi"), tools=[])
+    client, _ = run_once(model=DefaultModel(), first=opening("hi"), tools=[])
     assert "You said" in client.text
 
 
 def test_what_a_model_cannot_do_is_an_error_of_the_run() -> None:
     broken = base64.b64encode(b"{").decode()
-    client, _ = played(model=DefaultModel(), first=opening(f"[[script:{broken}]]"), tools=[])
+    client, _ = run_once(model=DefaultModel(), first=opening(f"[[script:{broken}]]"), tools=[])
     assert client.error["code"] == "internal"

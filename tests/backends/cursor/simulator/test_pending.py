@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.backends.cursor.simulator.client import Client
-from tests.backends.cursor.simulator.playing import QUICK, call_and_tell, played
+from tests.backends.cursor.simulator.single_run import QUICK, call_and_report, run_once
 from toolwire.backends.cursor.simulator.journal import CallRecord, Journal, Run
 from toolwire.backends.cursor.simulator.pending import Pending
 from toolwire.backends.cursor.simulator.script import ClientResult, MakeCall, Say
@@ -83,22 +83,22 @@ def test_a_failed_tool_is_a_success_with_an_error_in_it() -> None:
             yield Say("heard")
 
     image: Any = {"image": {"data": b"png", "mime_type": "image/png"}}
-    said = agent.McpResult(success={"content": [{"text": {"text": "no file"}}, image], "is_error": True})
-    client, _ = played(model=Listening(), prepare=lambda c: setattr(c, "on_call", lambda call: said))
+    mcp_result = agent.McpResult(success={"content": [{"text": {"text": "no file"}}, image], "is_error": True})
+    client, _ = run_once(model=Listening(), prepare=lambda c: setattr(c, "on_call", lambda call: mcp_result))
     assert client.text == "heard"
     (one,) = seen
     assert (one.kind, one.text, one.is_error, one.images) == ("success", "no file", True, (("image/png", b"png"),))
 
 
 def test_the_error_member_stops_the_turn() -> None:
-    said = agent.McpResult(error={"error": "boo"})
-    client, _ = played(prepare=lambda c: setattr(c, "on_call", lambda call: said))
+    mcp_result = agent.McpResult(error={"error": "boo"})
+    client, _ = run_once(prepare=lambda c: setattr(c, "on_call", lambda call: mcp_result))
     assert client.error == {"code": "internal", "message": "Tool execution failed: boo"}
 
 
 def test_a_close_may_be_demanded() -> None:
     settings = Settings(heartbeat=QUICK.heartbeat, needs_close=True)
-    client, _ = played(settings=settings)
+    client, _ = run_once(settings=settings)
     assert client.text.endswith("It said fine.")
 
 
@@ -106,7 +106,7 @@ def test_a_result_without_a_close_is_accepted() -> None:
     def leave_open(client: Client) -> None:
         client.closes = False
 
-    client, journal = played(model=call_and_tell(), prepare=leave_open)
+    client, journal = run_once(model=call_and_report(), prepare=leave_open)
     assert (client.error, journal.offences, journal.runs[0].calls[0].is_closed) == ({}, [], False)
 
 
@@ -117,8 +117,8 @@ def test_a_throw_is_an_answer() -> None:
         pending.control(agent.ExecClientControlMessage(throw={"id": 1, "error": "unknown"}))
         return await future
 
-    told = asyncio.run(main())
-    assert (told.kind, told.text, told.is_error) == ("thrown", "unknown", True)
+    answer = asyncio.run(main())
+    assert (answer.kind, answer.text, answer.is_error) == ("thrown", "unknown", True)
 
 
 def test_heartbeats_of_an_exec_are_kept() -> None:

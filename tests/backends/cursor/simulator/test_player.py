@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.backends.cursor.simulator.client import Client
-from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_tell, played
+from tests.backends.cursor.simulator.single_run import QUICK, TRANSPORTS, call_and_report, run_once
 from toolwire.backends.cursor.simulator.script import (
     AskPerson,
     Checkpoint,
@@ -37,7 +37,7 @@ TWO = MakeCalls((MakeCall("look", {"n": 1}, "c1"), MakeCall("look", {"n": 2}, "c
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("count", [2, 3])
 def test_several_calls_are_out_before_the_first_result(transport: str, count: int) -> None:
-    client, journal = played(transport, faults=SimulatorFaults(calls=count))
+    client, journal = run_once(transport, faults=SimulatorFaults(calls=count))
     first = client.kinds.index("mcp_args")
     assert client.kinds[first : first + count] == ["mcp_args"] * count
     assert len({call.tool_call_id for call in client.calls}) == count
@@ -48,7 +48,7 @@ def test_several_calls_are_out_before_the_first_result(transport: str, count: in
 @pytest.mark.parametrize("is_announced", [True, False])
 def test_the_second_call_may_be_late(is_announced: bool) -> None:
     step = MakeCalls(TWO.calls, 0.1, is_announced)
-    client, journal = played(model=play([step], Say("{{result:0}} {{result:1}}")))
+    client, journal = run_once(model=play([step], Say("{{result:0}} {{result:1}}")))
     one, two = journal.runs[0].calls
     assert two.sent_at - one.sent_at >= 0.09
     kinds = [kind for kind in client.kinds if kind in ("tool_call_started", "mcp_args")]
@@ -58,33 +58,35 @@ def test_the_second_call_may_be_late(is_announced: bool) -> None:
 
 
 def test_a_late_call_by_the_switch() -> None:
-    _, journal = played(faults=SimulatorFaults(calls=2, late=0.08))
+    _, journal = run_once(faults=SimulatorFaults(calls=2, late=0.08))
     one, two = journal.runs[0].calls
     assert two.sent_at - one.sent_at >= 0.07
 
 
 def test_an_id_may_have_two_lines_and_a_name_a_prefix() -> None:
-    client, _ = played(model=call_and_tell(call_id="c1"), faults=SimulatorFaults(newline_ids=True, prefixed_names=True))
+    client, _ = run_once(
+        model=call_and_report(call_id="c1"), faults=SimulatorFaults(newline_ids=True, prefixed_names=True)
+    )
     (call,) = client.calls
     assert call.tool_call_id.partition("\n")[:2] == ("c1", "\n")
     assert (call.name, call.tool_name) == ("mcp_tw_look", "")
 
 
 def test_a_call_may_come_unannounced_and_a_tool_may_not_be_offered() -> None:
-    client, _ = played(model=play([MakeCall("nothing", announce=False)], Say("ok")))
+    client, _ = run_once(model=play([MakeCall("nothing", announce=False)], Say("ok")))
     assert "tool_call_started" not in client.kinds
     assert client.calls[0].name == "nothing"
 
 
 def test_an_exec_may_be_sent_twice() -> None:
-    client, journal = played(faults=SimulatorFaults(repeat_exec=True))
+    client, journal = run_once(faults=SimulatorFaults(repeat_exec=True))
     assert client.kinds.count("mcp_args") == 2
     assert journal.runs[0].calls[0].answers == 2
     assert "result 2 for the exec" in journal.offences[0]
 
 
 def test_native_execs_come_whatever_is_allowed() -> None:
-    client, journal = played(faults=SimulatorFaults(native="read"), x_cursor_agent_allowed_tools="mcp_tool_call")
+    client, journal = run_once(faults=SimulatorFaults(native="read"), x_cursor_agent_allowed_tools="mcp_tool_call")
     assert "read_args" in client.kinds
     assert [(record.kind, record.result) for record in journal.runs[0].execs if record.kind == "read"] == [
         ("read", "rejected")
@@ -102,12 +104,12 @@ def test_what_a_step_brings_back_goes_into_the_model() -> None:
             brought.append((yield Say("x")))
             brought.append((yield TWO))
 
-    played(model=Curious(), prepare=_answering)
-    stream, shell, query, said, two = brought
+    run_once(model=Curious(), prepare=_answering)
+    stream, shell, query, answer, two = brought
     assert (stream[0].kind, stream[0].text) == ("stdout", "out")
     assert (shell[0].kind, shell[0].text, shell[0].is_error) == ("rejected", "no", True)
     assert query[0].kind == "web_fetch_request_response"
-    assert said == []
+    assert answer == []
     assert [(result.call_id, result.text) for result in two] == [("c1", "n=1.0"), ("c2", "n=2.0")]
 
 
@@ -119,13 +121,13 @@ def _answering(client: Client) -> None:
     "kind", ["web_search", "ask_question", "switch_mode", "create_plan", "web_fetch", "replace_env"]
 )
 def test_questions(kind: str) -> None:
-    client, journal = played(faults=SimulatorFaults(query=kind))
+    client, journal = run_once(faults=SimulatorFaults(query=kind))
     assert client.kinds.count("interaction_query") == 1
     assert (client.error, journal.offences) == ({}, [])
 
 
 def test_text_may_come_as_a_blob_alone() -> None:
-    client, _ = played(model=play(Say("hidden")), faults=SimulatorFaults(text_as_blob=True))
+    client, _ = run_once(model=play(Say("hidden")), faults=SimulatorFaults(text_as_blob=True))
     assert (client.text, client.end) == ("", {})
     assert [json.loads(blob) for blob in client.blobs.values()] == [
         {"role": "assistant", "content": [{"type": "text", "text": "hidden"}]}
@@ -133,7 +135,7 @@ def test_text_may_come_as_a_blob_alone() -> None:
 
 
 def test_thinking_may_come_in_the_text() -> None:
-    client, _ = played(model=play([Think("hm"), Say("ok")]), faults=SimulatorFaults(think_tags=True))
+    client, _ = run_once(model=play([Think("hm"), Say("ok")]), faults=SimulatorFaults(think_tags=True))
     assert (client.text, client.thought) == ("<think>hm</think>ok", "")
 
 
@@ -145,7 +147,7 @@ def test_the_small_steps() -> None:
         Raw("0a00"),
         Say("a", is_notice=True),
     ]
-    client, _ = played(model=play([*steps, EndTurn(TurnUsage(1, 2, 3, 4, 5)), Say("never")]))
+    client, _ = run_once(model=play([*steps, EndTurn(TurnUsage(1, 2, 3, 4, 5)), Say("never")]))
     assert client.kinds[1:4] == ["set_blob_args", "conversation_checkpoint_update", "interaction_update"]
     ended = client.updates("turn_ended")[0].turn_ended
     assert (ended.input_tokens, ended.output_tokens, ended.reasoning_tokens) == (1, 2, 5)
@@ -154,11 +156,11 @@ def test_the_small_steps() -> None:
 
 
 def test_a_model_may_fail_drop_and_change_the_faults() -> None:
-    assert played(model=play(Fail("rate_limited")))[0].error["code"] == "resource_exhausted"
-    assert played(model=play(Fail(code="internal", message="boo")))[0].error == {"code": "internal", "message": "boo"}
-    assert played(model=play([Say("a"), Disconnect("reset")]))[0].how == "reset"
-    assert played(model=play([With(SimulatorFaults(at={"text": "goaway"})), Say("a")]))[0].how == "goaway"
-    assert played(model=play([Native("nothing")]))[0].error["code"] == "internal"
+    assert run_once(model=play(Fail("rate_limited")))[0].error["code"] == "resource_exhausted"
+    assert run_once(model=play(Fail(code="internal", message="boo")))[0].error == {"code": "internal", "message": "boo"}
+    assert run_once(model=play([Say("a"), Disconnect("reset")]))[0].how == "reset"
+    assert run_once(model=play([With(SimulatorFaults(at={"text": "goaway"})), Say("a")]))[0].how == "goaway"
+    assert run_once(model=play([Native("nothing")]))[0].error["code"] == "internal"
 
 
 def test_a_stalled_model_is_ended_by_the_client() -> None:
@@ -171,11 +173,11 @@ def _impatient() -> None:
 
     before, module.SECONDS = module.SECONDS, 0.1
     try:
-        played(model=play([Stall(is_silent=True)]))
+        run_once(model=play([Stall(is_silent=True)]))
     finally:
         module.SECONDS = before
 
 
 def test_a_precheck_is_a_switch() -> None:
-    client, _ = played(settings=Settings(heartbeat=QUICK.heartbeat, has_precheck=False))
+    client, _ = run_once(settings=Settings(heartbeat=QUICK.heartbeat, has_precheck=False))
     assert "mcp_allowlist_precheck_args" not in client.kinds

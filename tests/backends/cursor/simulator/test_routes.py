@@ -21,7 +21,7 @@ from tests.backends.cursor.simulator.client import (
     headers,
     opening,
 )
-from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, played
+from tests.backends.cursor.simulator.single_run import QUICK, TRANSPORTS, run_once
 from toolwire.backends.cursor.simulator.routes import TokenRegistry
 from toolwire.backends.cursor.simulator.server import Simulator
 from toolwire.backends.cursor.simulator.settings import API_KEY, TOKEN, RunRefused, Settings
@@ -64,7 +64,7 @@ def test_a_wrong_content_type_is_a_415_without_a_body(path: str, content_type: s
 
 
 def test_a_wrong_content_type_over_http_2() -> None:
-    client, _ = played(content_type="application/proto")
+    client, _ = run_once(content_type="application/proto")
     assert (client.status, client.messages) == (415, [])
 
 
@@ -75,7 +75,7 @@ def test_an_unknown_path() -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("authorization", ["", "Bearer nobody", f"Bearer {API_KEY}", f"Bearer user_1%3A%3A{TOKEN}"])
 def test_who_is_not_known_is_told_so_in_the_end_frame(transport: str, authorization: str) -> None:
-    client, journal = played(transport, authorization=authorization)
+    client, journal = run_once(transport, authorization=authorization)
     assert (client.status, client.error["code"]) == (200, "unauthenticated")
     assert client.error["details"][0]["debug"]["error"] == "ERROR_UNAUTHORIZED"
     assert journal.runs[0].state == "refused"
@@ -228,10 +228,10 @@ def test_appends_in_order() -> None:
     ("numbers", "why"), [((0, 2), "out of order"), ((1,), "out of order"), ((0, 1, 1), "Duplicate")]
 )
 def test_a_number_that_is_not_the_next_is_refused(numbers: tuple[int, ...], why: str) -> None:
-    found, said, counted = statuses(*numbers)
+    found, answer, counted = statuses(*numbers)
     assert (found[-1], counted) == (400, len(numbers) - 1)
-    assert json.loads(said)["code"] == "invalid_argument"
-    assert why in said
+    assert json.loads(answer)["code"] == "invalid_argument"
+    assert why in answer
 
 
 def test_appends_may_overtake_each_other_by_a_switch() -> None:
@@ -277,5 +277,5 @@ def test_data_is_lowercase_hexadecimal() -> None:
 
 
 def test_every_message_of_a_run_is_an_append() -> None:
-    client, journal = played("run_sse")
+    client, journal = run_once("run_sse")
     assert (client.append_statuses, journal.runs[0].appends) == ([200] * 8, 8)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.backends.cursor.simulator.client import RUN, Client, Link, blobs_of, framed, headers, opening, tool
-from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_tell, played
+from tests.backends.cursor.simulator.single_run import QUICK, TRANSPORTS, call_and_report, run_once
 from toolwire.backends.cursor.simulator.journal import Journal
 from toolwire.backends.cursor.simulator.script import MakeCall, Say, Think, play
 from toolwire.backends.cursor.simulator.server import Simulator
@@ -31,7 +31,7 @@ HISTORY = [
 def test_a_turn_has_every_step_in_order(transport: str) -> None:
     blobs = blobs_of(HISTORY)
     model = play([], [Think("hm"), Say("Wait.", 1), MakeCall("look", {"n": 3})], Say("{{result:1}}!", 1))
-    client, journal = played(
+    client, journal = run_once(
         transport,
         model=model,
         first=opening(roots=blobs, tools=[tool()]),
@@ -64,7 +64,7 @@ def test_a_turn_has_every_step_in_order(transport: str) -> None:
 
 def test_the_checkpoint_has_the_users_entries_blanked_and_the_new_blob() -> None:
     blobs = blobs_of(HISTORY)
-    client, _ = played(
+    client, _ = run_once(
         model=play(Say("done")), first=opening(roots=blobs), prepare=lambda c: c.blobs.update(blobs), tools=[]
     )
     (checkpoint,) = [m for m in client.messages if m.HasField("conversation_checkpoint_update")]
@@ -79,15 +79,15 @@ def test_the_checkpoint_has_the_users_entries_blanked_and_the_new_blob() -> None
 )
 def test_what_is_not_answered_never_moves_on(kind: str) -> None:
     blobs = blobs_of(HISTORY[1:2])
-    said, journal = _stuck(kind, blobs)
-    assert said[-2:] == ["heartbeat", "heartbeat"]
-    assert said.count(kind) == 1
+    answer, journal = _stuck(kind, blobs)
+    assert answer[-2:] == ["heartbeat", "heartbeat"]
+    assert answer.count(kind) == 1
     assert journal.runs[0].state == "gone"
 
 
 def _stuck(kind: str, blobs: dict[bytes, bytes]) -> tuple[list[str], Journal]:
     async def main() -> tuple[list[str], Journal]:
-        async with Simulator(model=call_and_tell(), settings=QUICK) as simulator:
+        async with Simulator(model=call_and_report(), settings=QUICK) as simulator:
             client = Client(simulator.url)
             client.tools, client.blobs, client.ignored = [tool()], dict(blobs), {kind}
             async with await Link.open(client) as link:
@@ -104,7 +104,7 @@ def _stuck(kind: str, blobs: dict[bytes, bytes]) -> tuple[list[str], Journal]:
 
 def test_a_half_close_before_the_end_is_no_exec_result() -> None:
     async def main() -> Client:
-        async with Simulator(model=call_and_tell(), settings=QUICK) as simulator:
+        async with Simulator(model=call_and_report(), settings=QUICK) as simulator:
             return await Client(simulator.url).run(opening(), half_close=True)
 
     client = asyncio.run(main())
@@ -113,13 +113,13 @@ def test_a_half_close_before_the_end_is_no_exec_result() -> None:
 
 @pytest.mark.parametrize("first", [agent.AgentClientMessage(kv_client_message={"id": 1}), agent.AgentClientMessage()])
 def test_the_first_message_must_open_the_run(first: Any) -> None:
-    client, _ = played(first=first)
+    client, _ = run_once(first=first)
     assert (client.error["code"], client.messages) == ("invalid_argument", [])
 
 
 def test_a_client_that_cancels_gets_a_cancelled_end() -> None:
     async def main() -> Client:
-        async with Simulator(model=call_and_tell(), settings=QUICK) as simulator:
+        async with Simulator(model=call_and_report(), settings=QUICK) as simulator:
             client = Client(simulator.url)
             client.tools = [tool()]
             client.on_call = lambda call: None
@@ -151,7 +151,7 @@ def test_the_history_that_the_server_never_answers_stalls() -> None:
 
 
 def test_a_model_that_raises_ends_the_run_with_an_error() -> None:
-    client, journal = played(model=play(Say("{{result:7}}")))
+    client, journal = run_once(model=play(Say("{{result:7}}")))
     assert client.error["code"] == "internal"
     assert "result 7 does not exist" in client.error["message"]
     assert journal.runs[0].state == "refused"

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.backends.cursor.simulator.client import blobs_of, opening, tool
-from tests.backends.cursor.simulator.playing import TRANSPORTS, played
+from tests.backends.cursor.simulator.single_run import TRANSPORTS, run_once
 from toolwire.backends.cursor.simulator.script import (
     MakeCall,
     MakeCalls,
@@ -41,7 +41,7 @@ LINES = '{"steps": [{"do": "call", "name": "look"}]}\n\n{"steps": [{"do": "say",
 def test_a_script_in_toml_plays_on_one_run(tmp_path: Path, transport: str) -> None:
     path = tmp_path / "script.toml"
     path.write_text(TOML)
-    client, journal = played(transport, model=load(path))
+    client, journal = run_once(transport, model=load(path))
     assert (client.text, len(journal.runs)) == ("Reading it.It says fine.", 1)
     assert client.updates("turn_ended")[0].turn_ended.ByteSize() == 0
 
@@ -74,7 +74,7 @@ def test_a_new_run_goes_on_after_the_answers_of_its_history() -> None:
     ]
     blobs = blobs_of(history)
     model = play([MakeCall("look")], [Say("{{result:0}} "), MakeCall("look")], Say("{{result:1}}"))
-    client, _ = played(
+    client, _ = run_once(
         model=model,
         first=opening(roots=blobs, action={"resume_action": {}}, tools=[tool()]),
         prepare=lambda c: c.blobs.update(blobs),

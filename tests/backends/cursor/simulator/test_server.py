@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.backends.cursor.simulator.client import RUN, Client, Link, framed, headers, opening, tool
-from tests.backends.cursor.simulator.playing import QUICK, call_and_tell
+from tests.backends.cursor.simulator.single_run import QUICK, call_and_report
 from toolwire.backends.cursor.simulator.server import Simulator
 from toolwire.backends.cursor.simulator.settings import TOKEN
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow  # starts a server
 
 def test_both_kinds_of_http_share_one_port() -> None:
     async def main() -> list[tuple[str, str]]:
-        async with Simulator(model=call_and_tell(), settings=QUICK) as simulator:
+        async with Simulator(model=call_and_report(), settings=QUICK) as simulator:
             for transport in ("run", "run_sse", "run"):
                 client = Client(simulator.url)
                 client.tools = [tool()]
@@ -29,7 +29,7 @@ def test_run_sse_works_over_http_2_as_well() -> None:
     async def main() -> tuple[str, list[int]]:
         from toolwire.backends.cursor.wire import agent
 
-        async with Simulator(model=call_and_tell(), settings=QUICK) as simulator:
+        async with Simulator(model=call_and_report(), settings=QUICK) as simulator:
             client = Client(simulator.url)
             async with await Link.open(client) as link:
                 link.begin("/agent.v1.AgentService/RunSSE", headers(x_request_id="r1"))
@@ -45,7 +45,7 @@ def test_run_sse_works_over_http_2_as_well() -> None:
 def test_closing_leaves_nothing_behind() -> None:
     async def main() -> tuple[int, int]:
         before = len(asyncio.all_tasks())
-        simulator = Simulator(model=call_and_tell(), settings=QUICK)
+        simulator = Simulator(model=call_and_report(), settings=QUICK)
         await simulator.start()
         client = Client(simulator.url)
         client.tools = [tool()]
@@ -66,7 +66,7 @@ def test_closing_leaves_nothing_behind() -> None:
 
 def test_a_client_that_goes_away_ends_its_run() -> None:
     async def main() -> str:
-        async with Simulator(model=call_and_tell(), settings=QUICK) as simulator:
+        async with Simulator(model=call_and_report(), settings=QUICK) as simulator:
             client = Client(simulator.url)
             client.tools = [tool()]
             client.on_call = lambda call: None

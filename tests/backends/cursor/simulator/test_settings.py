@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.backends.cursor.simulator.client import opening
-from tests.backends.cursor.simulator.playing import TRANSPORTS, call_and_tell, played
+from tests.backends.cursor.simulator.single_run import TRANSPORTS, call_and_report, run_once
 from toolwire.backends.cursor.simulator.script import Pause, Say, play
 from toolwire.backends.cursor.simulator.settings import ERRORS, MODELS, Settings, SimulatorFaults, parse
 from toolwire.backends.cursor.wire import agent
@@ -16,24 +16,24 @@ from toolwire.errors import BadRequest
 def test_every_model_may_be_known() -> None:
     first = opening(requested_model={"model_id": "anything"})
     for knows, code in ((True, None), (False, "not_found")):
-        client, _ = played(first=first, tools=[], model=play(Say("ok")), settings=Settings(knows_every_model=knows))
+        client, _ = run_once(first=first, tools=[], model=play(Say("ok")), settings=Settings(knows_every_model=knows))
         assert client.error.get("code") == code
 
 
 def test_the_models_are_usable_as_they_are() -> None:
     for name in MODELS:
-        client, _ = played(first=opening(requested_model={"model_id": name}), tools=[], model=play(Say("ok")))
+        client, _ = run_once(first=opening(requested_model={"model_id": name}), tools=[], model=play(Say("ok")))
         assert client.error == {}
 
 
 def test_heartbeats_come_as_often_as_set() -> None:
-    client, _ = played(model=play([Pause(0.2), Say("ok")]), settings=Settings(heartbeat=0.05))
+    client, _ = run_once(model=play([Pause(0.2), Say("ok")]), settings=Settings(heartbeat=0.05))
     assert 1 <= client.kinds.count("heartbeat") <= 5
 
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_every_error_comes_in_the_end_frame(name: str) -> None:
-    client, journal = played(faults=SimulatorFaults(at={"open": f"error:{name}"}))
+    client, journal = run_once(faults=SimulatorFaults(at={"open": f"error:{name}"}))
     known = ERRORS[name]
     assert (client.status, client.error["code"], client.messages) == (200, known.code, [])
     assert journal.runs[0].state == "refused"
@@ -51,7 +51,7 @@ def test_every_error_comes_in_the_end_frame(name: str) -> None:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_an_error_may_come_after_text(transport: str) -> None:
-    client, _ = played(transport, faults=SimulatorFaults(at={"text": "error:high_load"}))
+    client, _ = run_once(transport, faults=SimulatorFaults(at={"text": "error:high_load"}))
     assert client.text == "One "
     assert client.error["details"][0]["debug"]["error"] == "ERROR_RESOURCE_EXHAUSTED"
 
@@ -76,10 +76,10 @@ def test_a_fault_that_there_is_not(written: str) -> None:
 
 
 def test_a_poisoned_conversation_stays_poisoned() -> None:
-    client, _ = played(faults=[SimulatorFaults(poison=True)])
+    client, _ = run_once(faults=[SimulatorFaults(poison=True)])
     assert client.error == {"code": "resource_exhausted", "message": "Error"}
 
 
 def test_faults_as_a_list_are_for_one_run_each() -> None:
-    client, _ = played(faults=[SimulatorFaults()], model=call_and_tell())
+    client, _ = run_once(faults=[SimulatorFaults()], model=call_and_report())
     assert client.error == {}

@@ -69,9 +69,9 @@ MODEL = play([Say("SECRET WORDS. "), MakeCall("look", {"city": "SECRET CITY"})],
 def test_every_message_is_traced(transport: str, tmp_path: Path) -> None:
     async def ask(stage: Stage) -> None:
         wire_trace.enter("req_1")
-        asked = request("SECRET QUESTION")
-        answer = await stage.ask(asked)
-        await stage.ask(next_request(asked, answer))
+        current = request("SECRET QUESTION")
+        answer = await stage.ask(current)
+        await stage.ask(next_request(current, answer))
         await stage.backend.models()
 
     async def main() -> None:
@@ -80,11 +80,11 @@ def test_every_message_is_traced(transport: str, tmp_path: Path) -> None:
 
     with tracing(tmp_path / "trace") as traced:
         asyncio.run(main())
-    runs = [(asker, words) for asker, words in traced.lines if words.startswith("wire ")]
+    runs = [(owner, words) for owner, words in traced.lines if words.startswith("wire ")]
     kinds = {" ".join(words.split(" ")[2:4]) for _, words in runs}
     assert {"-> run_request", "-> exec_client_message", "<- interaction_update", "<- exec_server_message"} <= kinds
     assert [words for _, words in runs if "GetUsableModels" in words]
-    assert {asker for asker, _ in runs} == {"req_1"}
+    assert {owner for owner, _ in runs} == {"req_1"}
     assert not [words for words in traced.words if "SECRET" in words]
     text = (tmp_path / "trace").read_text(encoding="utf-8")
     assert "SECRET QUESTION" in text
@@ -102,9 +102,9 @@ def test_only_members_that_are_set_are_there() -> None:
 
 
 def test_bytes_are_text() -> None:
-    kept = agent.KvServerMessage(id=3, set_blob_args=agent.SetBlobArgs(blob_id=b"id", blob_data=b"sk-1 \xff"))
+    stored = agent.KvServerMessage(id=3, set_blob_args=agent.SetBlobArgs(blob_id=b"id", blob_data=b"sk-1 \xff"))
     kind, value = read_message(
-        agent.AgentServerMessage, agent.AgentServerMessage(kv_server_message=kept).SerializeToString()
+        agent.AgentServerMessage, agent.AgentServerMessage(kv_server_message=stored).SerializeToString()
     )
     assert kind == "kv_server_message"
     assert value == {"kv_server_message": {"id": 3, "set_blob_args": {"blob_id": "id", "blob_data": "sk-1 \ufffd"}}}

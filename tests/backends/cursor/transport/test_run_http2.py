@@ -11,7 +11,7 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
 from tests.backends.cursor.channels import everything, failure, refusal, until
-from tests.backends.cursor.serving import Call, Server, attempt, config, serving, sockets
+from tests.backends.cursor.http2_server import Call, Server, attempt, config, serving, sockets
 from tests.backends.http.certificates import Tls
 from tests.backends.http.certificates import tls as tls
 from tests.backends.http.loopback import Loopback, Run, run_each
@@ -338,8 +338,8 @@ def test_a_refused_connection_can_be_tried_again() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("status", "told"), [(401, 401), (415, 502), (429, 429), (464, 502), (503, 503)])
-def test_a_status_becomes_its_error(status: int, told: int) -> None:
+@pytest.mark.parametrize(("status", "expected"), [(401, 401), (415, 502), (429, 429), (464, 502), (503, 503)])
+def test_a_status_becomes_its_error(status: int, expected: int) -> None:
     async def refusing(call: Call) -> None:
         call.head(status, "application/json")
         await call.send(b'{"message":"no"}')
@@ -348,7 +348,7 @@ def test_a_status_becomes_its_error(status: int, told: int) -> None:
     async def main() -> None:
         async with serving(refusing) as server, connections() as pool:
             error = await refusal(open_run(pool, server.target, attempt(), bytes(500_000)))
-            assert error.status == told
+            assert error.status == expected
 
     asyncio.run(main())
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.backends.cursor.channels import everything, failure, until
-from tests.backends.cursor.plain import Asked, Halves, Plain
-from tests.backends.cursor.serving import attempt, sockets
+from tests.backends.cursor.http1_server import Halves, Http1Server, HttpRequest
+from tests.backends.cursor.http2_server import attempt, sockets
 from toolwire.backends.cursor.transport.channel import RunChannel
 from toolwire.backends.cursor.transport.run_sse import open_sse
 from toolwire.backends.cursor.wire import agent
@@ -40,7 +40,7 @@ async def refusal(opening: Awaitable[RunChannel]) -> UpstreamError:
 def test_a_run_in_two_halves_is_opened_first_and_then_told(is_silent: bool) -> None:
     async def main() -> None:
         halves = Halves(is_silent=is_silent)
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"first")
             assert channel.how == "sse"
             assert halves.request_id == "request-1"
@@ -60,16 +60,16 @@ def test_a_run_in_two_halves_is_opened_first_and_then_told(is_silent: bool) -> N
 
 def test_the_two_halves_have_the_headers_of_their_shape() -> None:
     async def main() -> None:
-        async with Plain(Halves()) as server, transports() as transport:
+        async with Http1Server(Halves()) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"first")
             [opened], [appended] = server.named("RunSSE"), server.named("BidiAppend")
             assert opened.headers["content-type"] == "application/connect+proto"
             assert opened.headers["x-cursor-streaming"] == "true"
             assert appended.headers["content-type"] == "application/proto"
-            for asked in (opened, appended):
-                assert asked.headers["x-request-id"] == "request-1"
-                assert asked.headers["authorization"] == "Bearer ey.a.b"
-                assert asked.headers["connect-protocol-version"] == "1"
+            for request in (opened, appended):
+                assert request.headers["x-request-id"] == "request-1"
+                assert request.headers["authorization"] == "Bearer ey.a.b"
+                assert request.headers["connect-protocol-version"] == "1"
             await channel.close()
 
     asyncio.run(main())
@@ -79,7 +79,7 @@ def test_messages_of_many_tasks_arrive_in_the_order_of_their_numbers() -> None:
     async def main() -> None:
         halves = Halves()
         halves.delay = 0.002
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             await asyncio.gather(*(channel.send(str(number).encode()) for number in range(1, 20)))
             assert halves.numbers == list(range(20))
@@ -92,7 +92,7 @@ def test_messages_of_many_tasks_arrive_in_the_order_of_their_numbers() -> None:
 def test_a_send_that_is_cancelled_leaves_no_hole_in_the_numbers() -> None:
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             halves.delay = 0.03
             sending = asyncio.create_task(channel.send(b"1"))
@@ -109,7 +109,7 @@ def test_a_send_that_is_cancelled_leaves_no_hole_in_the_numbers() -> None:
 def test_a_cancelled_receive_loses_nothing() -> None:
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(channel.receive(), 0.02)
@@ -126,7 +126,7 @@ def test_frames_cut_anywhere_are_the_same_frames(size: int) -> None:
 
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             for start in range(0, len(data), size):
                 halves.send(data[start : start + size])
@@ -148,7 +148,7 @@ def test_a_slow_reader_stops_the_server() -> None:
 
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             sent = 0
 
@@ -176,7 +176,7 @@ def test_an_append_that_fails_ends_the_run_with_its_reason(monkeypatch: pytest.M
 
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             receiving = asyncio.create_task(failure(channel))
             await asyncio.sleep(0)
@@ -199,7 +199,7 @@ def test_heartbeats_do_not_keep_a_run_alive_that_takes_no_messages(monkeypatch: 
 
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             halves.refusal = (401, b'{"code":"unauthenticated","message":"expired"}')
             await channel.send(b"1")
@@ -230,7 +230,7 @@ def test_heartbeats_do_not_keep_a_run_alive_that_takes_no_messages(monkeypatch: 
 def test_a_message_that_comes_too_late_does_not_cost_the_answer() -> None:
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             halves.refusal = (404, b'{"code":"not_found","message":"over"}')
             await channel.send(b"late")
@@ -247,7 +247,7 @@ def test_a_message_that_comes_too_late_does_not_cost_the_answer() -> None:
 def test_a_reply_that_ends_without_its_end_after_a_failed_message_has_that_reason() -> None:
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             halves.refusal = (401, b"{}")
             await channel.send(b"1")
@@ -258,15 +258,15 @@ def test_a_reply_that_ends_without_its_end_after_a_failed_message_has_that_reaso
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("status", "told"), [(401, 401), (464, 502), (503, 503), (429, 429)])
-def test_a_refused_opening_is_its_status_and_nothing_is_appended(status: int, told: int) -> None:
+@pytest.mark.parametrize(("status", "expected"), [(401, 401), (464, 502), (503, 503), (429, 429)])
+def test_a_refused_opening_is_its_status_and_nothing_is_appended(status: int, expected: int) -> None:
     async def main() -> None:
-        async def refusing(asked: Asked) -> None:
-            asked.answer(b"{}", status, "application/json")
+        async def refusing(request: HttpRequest) -> None:
+            request.answer(b"{}", status, "application/json")
 
-        async with Plain(refusing) as server, transports() as transport:
+        async with Http1Server(refusing) as server, transports() as transport:
             error = await refusal(open_sse(transport, server.target, attempt(), b"first"))
-            assert error.status == told
+            assert error.status == expected
             assert server.named("BidiAppend") == []
 
     asyncio.run(main())
@@ -274,10 +274,10 @@ def test_a_refused_opening_is_its_status_and_nothing_is_appended(status: int, to
 
 def test_a_page_instead_of_a_stream_is_garbage() -> None:
     async def main() -> None:
-        async def showing(asked: Asked) -> None:
-            asked.answer(b"<html>sign in here</html>", 200, "text/html")
+        async def showing(request: HttpRequest) -> None:
+            request.answer(b"<html>sign in here</html>", 200, "text/html")
 
-        async with Plain(showing) as server, transports() as transport:
+        async with Http1Server(showing) as server, transports() as transport:
             error = await refusal(open_sse(transport, server.target, attempt(), b"first"))
             assert error.code == "upstream_garbage"
 
@@ -286,7 +286,7 @@ def test_a_page_instead_of_a_stream_is_garbage() -> None:
 
 def test_a_server_that_is_not_there_can_be_tried_again() -> None:
     async def main() -> None:
-        async with Plain(Halves()) as server:
+        async with Http1Server(Halves()) as server:
             target = server.target
         async with transports() as transport:
             error = await refusal(open_sse(transport, target, attempt("ey.secret.x"), b"first"))
@@ -300,7 +300,7 @@ def test_a_server_that_is_not_there_can_be_tried_again() -> None:
 def test_a_reply_that_is_cut_is_gone_and_one_without_its_end_has_a_fault() -> None:
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             cut = await open_sse(transport, server.target, attempt(), b"0")
             halves.send(frame(b"text"))
             assert await cut.receive() == [ConnectFrame(b"text")]
@@ -321,7 +321,7 @@ def test_a_reply_that_is_cut_is_gone_and_one_without_its_end_has_a_fault() -> No
 def test_garbage_ends_the_run() -> None:
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server, transports() as transport:
+        async with Http1Server(halves) as server, transports() as transport:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             halves.send(b"data: {}\n\n")
             assert (await failure(channel)).code == "upstream_garbage"
@@ -336,7 +336,7 @@ def test_garbage_ends_the_run() -> None:
 def test_abort_leaves_no_task_and_no_socket(is_waiting: bool) -> None:
     async def main() -> None:
         halves = Halves()
-        async with Plain(halves) as server:
+        async with Http1Server(halves) as server:
             tasks, before = asyncio.all_tasks(), sockets()
             async with transports() as transport:
                 channel = await open_sse(transport, server.target, attempt(), b"0")
@@ -361,7 +361,7 @@ def test_abort_leaves_no_task_and_no_socket(is_waiting: bool) -> None:
 
 def test_leaving_while_it_opens_leaves_nothing() -> None:
     async def main() -> None:
-        async with Plain(Halves(is_silent=True)) as server, transports() as transport:
+        async with Http1Server(Halves(is_silent=True)) as server, transports() as transport:
             tasks = asyncio.all_tasks()
             opening = asyncio.create_task(open_sse(transport, server.target, attempt(), b"0"))
             await asyncio.sleep(0.02)

@@ -34,25 +34,25 @@ def service(url: str = "http://127.0.0.1:1", *, clock: Callable[[], float] = tim
 def test_run_is_not_tried_again_for_ten_minutes_where_it_did_not_get_through() -> None:
     async def main() -> None:
         now = 1000.0
-        asked = service(clock=lambda: now)
-        assert (await asked.attempt("o")).is_run
-        assert asked.fall_back(ROUTE, UpstreamError("only HTTP/1.1 here.", code="http2_required"))
-        assert not (await asked.attempt("o")).is_run
+        made = service(clock=lambda: now)
+        assert (await made.attempt("o")).is_run
+        assert made.fall_back(ROUTE, UpstreamError("only HTTP/1.1 here.", code="http2_required"))
+        assert not (await made.attempt("o")).is_run
         now += 599.0
-        assert not (await asked.attempt("o")).is_run
+        assert not (await made.attempt("o")).is_run
         now += 2.0
-        assert (await asked.attempt("o")).is_run
-        await asked.close()
+        assert (await made.attempt("o")).is_run
+        await made.close()
 
     asyncio.run(main())
 
 
 def test_everybody_whose_run_failed_may_fall_back_also_the_second() -> None:
     async def main() -> None:
-        asked = service()
+        made = service()
         error = UpstreamError("only HTTP/1.1 here.", code="http2_required")
-        assert [asked.fall_back(ROUTE, error), asked.fall_back(ROUTE, error)] == [True, True]
-        await asked.close()
+        assert [made.fall_back(ROUTE, error), made.fall_back(ROUTE, error)] == [True, True]
+        await made.close()
 
     asyncio.run(main())
 
@@ -70,10 +70,10 @@ def test_everybody_whose_run_failed_may_fall_back_also_the_second() -> None:
 def test_only_what_http2_is_to_blame_for_makes_it_fall_back(error: UpstreamError, is_fit: bool) -> None:
     async def main() -> None:
         for transport, may in (("auto", is_fit), ("run", False), ("sse", False)):
-            asked = service(transport=transport)
-            assert asked.fall_back(ROUTE, error) is may
-            assert (await asked.attempt("o")).is_run is (transport == "run" or (transport == "auto" and not may))
-            await asked.close()
+            made = service(transport=transport)
+            assert made.fall_back(ROUTE, error) is may
+            assert (await made.attempt("o")).is_run is (transport == "run" or (transport == "auto" and not may))
+            await made.close()
 
     asyncio.run(main())
 
@@ -176,13 +176,13 @@ def test_behind_a_proxy_a_run_goes_by_the_transport_that_can(monkeypatch: pytest
     monkeypatch.setenv("no_proxy", "")
 
     async def main() -> None:
-        asked = service("https://agent.invalid")
+        made = service("https://agent.invalid")
         with pytest.raises(UpstreamError) as caught:
-            await asked.open(ROUTE, b"")
+            await made.open(ROUTE, b"")
         error = caught.value
         assert (error.code, error.retryable) == ("http2_required", False)
-        assert asked.fall_back(ROUTE, error)
-        await asked.close()
+        assert made.fall_back(ROUTE, error)
+        await made.close()
 
     asyncio.run(main())
 
@@ -192,13 +192,13 @@ def test_a_token_from_a_key_that_is_revoked_is_renewed_once_and_the_run_begins_a
 
     async def main() -> None:
         async with on_stage(model, key=Secret(API_KEY), token=Secret()) as stage:
-            asked = request("hi")
-            answer = await stage.ask(asked)
+            current = request("hi")
+            answer = await stage.ask(current)
             assert stage.simulator.journal.exchanges == 1
             stage.simulator.revoke(await stage.backend.service._credentials.token())
             await stage.backend.parking.close()
             stage.backend.parking._is_closed = False
-            assert text_of(await stage.ask(next_request(asked, answer))) == "Sunny."
+            assert text_of(await stage.ask(next_request(current, answer))) == "Sunny."
             assert stage.simulator.journal.exchanges == 2
             assert (len(stage.runs), stage.runs[1].state) == (3, "refused")
             first, second = (run.headers for run in stage.runs[1:])
@@ -215,12 +215,12 @@ def test_a_token_that_is_revoked_while_a_run_waits_costs_no_more_than_a_fresh_ru
 
     async def main() -> None:
         async with on_stage(model, key=Secret(API_KEY), token=Secret(), transport="sse") as stage:
-            asked = request("hi")
-            answer = await stage.ask(asked)
+            current = request("hi")
+            answer = await stage.ask(current)
             stage.simulator.revoke(await stage.backend.service._credentials.token())
             await asyncio.sleep(seconds)
             assert len(stage.backend.parking) == (0 if seconds else 1)
-            assert text_of(await stage.ask(next_request(asked, answer))) == "Sunny."
+            assert text_of(await stage.ask(next_request(current, answer))) == "Sunny."
             assert stage.simulator.journal.exchanges == 2
             assert sum(call.answers for run in stage.runs for call in run.calls) == 0
 
@@ -270,18 +270,18 @@ def test_a_token_of_the_owners_own_is_not_renewed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "key", "told"),
+    ("settings", "key", "expected"),
     [
         (Settings(), "key_of_nobody", (401, "bad_key")),
         (Settings(is_sign_in_barred=True), API_KEY, (403, "sign_in_policy_violation")),
     ],
 )
-def test_a_key_that_is_refused_is_asked_about_once(settings: Settings, key: str, told: tuple[int, str]) -> None:
+def test_a_key_that_is_refused_is_asked_about_once(settings: Settings, key: str, expected: tuple[int, str]) -> None:
     async def main() -> None:
         async with on_stage(HELLO, settings=settings, key=Secret(key), token=Secret()) as stage:
             with pytest.raises(UpstreamError) as caught:
                 await stage.ask(request("hi"))
-            assert (caught.value.status, caught.value.code) == told
+            assert (caught.value.status, caught.value.code) == expected
             paths = [path for _, path, _ in stage.simulator.journal.requests]
             assert paths == ["/auth/exchange_user_api_key"]
 
@@ -323,8 +323,8 @@ def test_what_would_carry_a_run_is_known_without_one() -> None:
             with pytest.raises(UpstreamError) as refused:
                 await only_run.probe()
             assert refused.value.code == "http2_required" or isinstance(refused.value, TransportError)
-            for asked in (by_http2, auto, only_run, only_sse):
-                await asked.close()
+            for made in (by_http2, auto, only_run, only_sse):
+                await made.close()
             assert not stage.simulator.journal.runs
 
     asyncio.run(main())

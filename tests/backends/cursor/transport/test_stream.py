@@ -22,20 +22,20 @@ class Notes:
         self.loop = asyncio.get_running_loop()
         self.limits = Http2Limits(window=1000, stall=0.05)
         self.space = room
-        self.told: list[Any] = []
+        self.noted: list[Any] = []
 
     def room(self, stream: Http2Stream) -> int:
         return self.space
 
     def write(self, stream: Http2Stream, data: bytes) -> None:
-        self.told.append(data)
+        self.noted.append(data)
         self.space -= len(data)
 
     def open_window(self, stream: Http2Stream, size: int) -> None:
-        self.told.append(size)
+        self.noted.append(size)
 
     def forget(self, stream: Http2Stream, code: ErrorCodes | None) -> None:
-        self.told.append(code)
+        self.noted.append(code)
 
     def failure(self, kind: Kind, problem: str) -> TransportError:
         return TransportError(kind, f"it {problem}", sent=True)
@@ -50,13 +50,13 @@ def test_the_window_opens_in_large_helpings_as_the_bytes_are_read() -> None:
         stream = Http2Stream(notes, 1)
         stream.on_head(OK)
         stream.on_data(b"x" * 900, 0)
-        assert notes.told == []
+        assert notes.noted == []
         assert await stream.read() == b"x" * 900
-        assert notes.told == [900]
+        assert notes.noted == [900]
         stream.on_data(b"x" * 300, 0)
         await stream.read()
         stream.on_data(b"", 250)  # padding is never read
-        assert notes.told == [900, 550]
+        assert notes.noted == [900, 550]
 
     asyncio.run(main())
 
@@ -71,12 +71,12 @@ def test_a_reply_that_ends_in_mid_message_is_left_by_a_reset_and_otherwise_by_th
         stream.on_end()
         with pytest.raises(UpstreamError):
             await sending
-        assert notes.told == [b"y" * 10, ErrorCodes.CANCEL]
+        assert notes.noted == [b"y" * 10, ErrorCodes.CANCEL]
         other = Http2Stream(notes, 3)
         other.on_head(OK)
         other.on_end()
         other.reset()
-        assert notes.told[2:] == [ErrorCodes.NO_ERROR]
+        assert notes.noted[2:] == [ErrorCodes.NO_ERROR]
         assert await other.read() == b""
 
     asyncio.run(main())

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.backends.cursor.plain import Asked, Plain
-from tests.backends.cursor.serving import attempt, config
+from tests.backends.cursor.http1_server import Http1Server, HttpRequest
+from tests.backends.cursor.http2_server import attempt, config
 from toolwire import __version__
 from toolwire.backends.cursor.transport.target import (
     APPEND,
@@ -121,15 +121,15 @@ def test_runs_may_live_on_another_host() -> None:
 MODELS = b"\x0a\x04\x0a\x02m1"
 
 
-def call(body: bytes, status: int = 200, kind: str = "application/proto") -> tuple[bytes, Asked]:
-    async def answering(asked: Asked) -> None:
-        asked.answer(body, status, kind)
+def call(body: bytes, status: int = 200, kind: str = "application/proto") -> tuple[bytes, HttpRequest]:
+    async def answering(request: HttpRequest) -> None:
+        request.answer(body, status, kind)
 
-    async def main() -> tuple[bytes, Asked]:
-        async with Plain(answering) as server:
+    async def main() -> tuple[bytes, HttpRequest]:
+        async with Http1Server(answering) as server:
             transport = Transport(environ={})
             try:
-                return await unary(transport, server.target, attempt(), USABLE_MODELS), server.asked[0]
+                return await unary(transport, server.target, attempt(), USABLE_MODELS), server.requests[0]
             finally:
                 await transport.close()
 
@@ -138,11 +138,11 @@ def call(body: bytes, status: int = 200, kind: str = "application/proto") -> tup
 
 @pytest.mark.parametrize("body", [MODELS, frame(MODELS), frame(MODELS) + end(), frame(MODELS, is_zipped=True) + end()])
 def test_an_answer_may_be_bare_or_in_an_envelope(body: bytes) -> None:
-    message, asked = call(body)
+    message, request = call(body)
     assert message == MODELS
-    assert asked.path == "/agent.v1.AgentService/GetUsableModels"
-    assert asked.headers["content-type"] == "application/proto"
-    assert asked.body == b""
+    assert request.path == "/agent.v1.AgentService/GetUsableModels"
+    assert request.headers["content-type"] == "application/proto"
+    assert request.body == b""
 
 
 @pytest.mark.parametrize("body", [b"", frame(b""), end()])
@@ -163,11 +163,11 @@ def test_a_broken_envelope_is_an_upstream_error(body: bytes) -> None:
     assert caught.value.status in (502, 503)
 
 
-@pytest.mark.parametrize(("status", "told"), [(401, 401), (415, 502), (500, 500), (429, 429)])
-def test_a_status_becomes_its_error(status: int, told: int) -> None:
+@pytest.mark.parametrize(("status", "expected"), [(401, 401), (415, 502), (500, 500), (429, 429)])
+def test_a_status_becomes_its_error(status: int, expected: int) -> None:
     with pytest.raises(UpstreamError) as caught:
         call(b'{"message":"no"}', status, "application/json")
-    assert caught.value.status == told
+    assert caught.value.status == expected
 
 
 def test_a_page_is_no_answer() -> None:

@@ -30,8 +30,8 @@ def call(id: str, name: str = "bash", raw: str = '{"command":"ls"}') -> ToolCall
 
 
 def result(id: str, *parts: Text | Media | Opaque | str, is_error: bool = False) -> ToolResult:
-    told = tuple(Text(text=part) if isinstance(part, str) else part for part in parts)
-    return ToolResult(call_id=id, parts=told, is_error=is_error)
+    content = tuple(Text(text=part) if isinstance(part, str) else part for part in parts)
+    return ToolResult(call_id=id, parts=content, is_error=is_error)
 
 
 TEXTS = st.text(st.characters(codec=None), max_size=8)

@@ -148,18 +148,18 @@ def test_nesting_without_end_is_refused() -> None:
 
 
 def test_every_exec_has_a_result() -> None:
-    asked = agent.ExecServerMessage.DESCRIPTOR.oneofs_by_name["message"].fields
+    requested = agent.ExecServerMessage.DESCRIPTOR.oneofs_by_name["message"].fields
     answers = {field.name for field in agent.ExecClientMessage.DESCRIPTOR.oneofs_by_name["message"].fields}
-    for field in asked:
+    for field in requested:
         kind = field.name.removesuffix("_args")
         expected = {"shell_stream": "shell_stream", "git_diff_request": "git_diff_response"}.get(kind, f"{kind}_result")
         assert expected in answers, kind
 
 
 def test_every_query_has_a_response_of_its_number() -> None:
-    asked = {field.number for field in agent.InteractionQuery.DESCRIPTOR.oneofs_by_name["query"].fields}
+    requested = {field.number for field in agent.InteractionQuery.DESCRIPTOR.oneofs_by_name["query"].fields}
     answers = {field.number for field in agent.InteractionResponse.DESCRIPTOR.oneofs_by_name["result"].fields}
-    assert asked == answers == set(range(2, 15))
+    assert requested == answers == set(range(2, 15))
 
 
 def test_enums_are_numbers_by_name_and_names_by_number() -> None:
@@ -275,8 +275,8 @@ def members(wire: bytes) -> Iterator[tuple[int, int, Any]]:
 
 def is_repeated(field: Any) -> bool:
     """As protobuf 5 and 7 both tell it."""
-    told = getattr(field, "is_repeated", None)
-    return bool(field.label == field.LABEL_REPEATED if told is None else told)
+    is_repeated = getattr(field, "is_repeated", None)
+    return bool(field.label == field.LABEL_REPEATED if is_repeated is None else is_repeated)
 
 
 def tagged(number: int, content: bytes) -> bytes:

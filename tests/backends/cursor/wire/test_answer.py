@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.backends.cursor.wire.saying import read, shown
+from tests.backends.cursor.wire.server_messages import lines_of, read
 from tests.backends.event_contract import check_events
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.answer import OUTPUT, AnswerEvents, AnswerParts, TokenMeter
@@ -14,7 +14,7 @@ from toolwire.types import Loss, Usage
 UPDATES = {field.name for field in agent.InteractionUpdate.DESCRIPTOR.oneofs_by_name["message"].fields}
 
 
-def telling() -> AnswerEvents:
+def new_answer() -> AnswerEvents:
     return AnswerEvents("m", Blobs({}))
 
 
@@ -23,59 +23,62 @@ def test_updates_that_say_something_exist() -> None:
 
 
 def test_it_begins_once_and_only_when_there_is_something() -> None:
-    told = telling()
-    assert told.update("text_delta", agent.TextDeltaUpdate(text="")) == []
-    assert told.note(Loss("a", "b", "c"))[0] == Started(id="", model="m")
-    assert not any(isinstance(event, Started) for event in told.finish())
+    answer = new_answer()
+    assert answer.update("text_delta", agent.TextDeltaUpdate(text="")) == []
+    assert answer.note(Loss("a", "b", "c"))[0] == Started(id="", model="m")
+    assert not any(isinstance(event, Started) for event in answer.finish())
 
 
 def test_losses_of_the_blobs_are_told_when_something_else_is() -> None:
     blobs = Blobs({})
-    told = AnswerEvents("m", blobs)
+    answer = AnswerEvents("m", blobs)
     blobs.losses.append(Loss("cursor.blob", "x", "why"))
-    events = told.update("text_delta", agent.TextDeltaUpdate(text="a")) + told.finish()
+    events = answer.update("text_delta", agent.TextDeltaUpdate(text="a")) + answer.finish()
     check_events(events)
-    assert shown(events) == ["noted cursor.blob", "text a", "stop"]
+    assert lines_of(events) == ["noted cursor.blob", "text a", "stop"]
 
 
 def test_how_it_ended() -> None:
-    told = telling()
-    told.parts.call("1", "f", "{}")
-    ended = told.finish()[-1]
+    answer = new_answer()
+    answer.parts.call("1", "f", "{}")
+    ended = answer.finish()[-1]
     assert isinstance(ended, Finished)
     assert (ended.choices[0].reason, ended.choices[0].raw_reason) == ("tool_calls", "exec")
-    told.start_next()
+    answer.start_next()
     ended = (
-        told.update("text_delta", agent.TextDeltaUpdate(text="a")) + told.update("turn_ended", agent.TurnEndedUpdate())
+        answer.update("text_delta", agent.TextDeltaUpdate(text="a"))
+        + answer.update("turn_ended", agent.TurnEndedUpdate())
     )[-1]
     assert isinstance(ended, Finished)
     assert (ended.choices[0].reason, ended.choices[0].raw_reason) == ("stop", "turn_ended")
 
 
 def test_a_failure_tells_what_was_held() -> None:
-    told = telling()
-    events = told.update("text_delta", agent.TextDeltaUpdate(text="<thi")) + told.fail(UpstreamError("x", code="gone"))
+    answer = new_answer()
+    events = answer.update("text_delta", agent.TextDeltaUpdate(text="<thi")) + answer.fail(
+        UpstreamError("x", code="gone")
+    )
     check_events(events)
-    assert shown(events) == ["text <thi", "failed gone"]
+    assert lines_of(events) == ["text <thi", "failed gone"]
 
 
 def test_a_turn_without_text_waits_for_a_blob() -> None:
     blobs = Blobs({})
-    told = AnswerEvents("m", blobs)
-    events = told.update("thinking_delta", agent.ThinkingDeltaUpdate(text="hm"))
-    events += told.update("turn_ended", agent.TurnEndedUpdate())
-    assert not told.is_over
+    answer = AnswerEvents("m", blobs)
+    events = answer.update("thinking_delta", agent.ThinkingDeltaUpdate(text="hm"))
+    events += answer.update("turn_ended", agent.TurnEndedUpdate())
+    assert not answer.is_over
     data = b'{"role":"assistant","content":"Hi"}'
     message = agent.KvServerMessage(id=1, set_blob_args=agent.SetBlobArgs(blob_id=b"i", blob_data=data))
     assert read(blobs.answer(message)).kv_client_message.id == 1
-    events += told.finish()
+    events += answer.finish()
     check_events(events)
-    assert shown(events) == ["thought hm", "text Hi", "stop"]
+    assert lines_of(events) == ["thought hm", "text Hi", "stop"]
 
 
 def checked(events: list[Event]) -> list[str]:
     check_events([Started(id="", model="m"), *events], is_cut=True)
-    return shown(events)
+    return lines_of(events)
 
 
 def test_whatever_begins_ends_what_was_open() -> None:

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.backends.cursor.wire.saying import read
+from tests.backends.cursor.wire.server_messages import read
 from toolwire.backends.cursor.wire import agent, blobs
 from toolwire.backends.cursor.wire.blobs import AssistantMessage, Blobs, UnsentText, assistant_message
 
 
-def got(kept: Blobs, blob_id: bytes) -> agent.GetBlobResult:
+def get(blobs_of_run: Blobs, blob_id: bytes) -> agent.GetBlobResult:
     message = agent.KvServerMessage(id=3, get_blob_args=agent.GetBlobArgs(blob_id=blob_id))
-    answer = read(kept.answer(message)).kv_client_message
+    answer = read(blobs_of_run.answer(message)).kv_client_message
     assert answer.id == 3
     return answer.get_blob_result
 
 
-def put(kept: Blobs, blob_id: bytes, data: bytes) -> None:
+def put(blobs_of_run: Blobs, blob_id: bytes, data: bytes) -> None:
     message = agent.KvServerMessage(id=4, set_blob_args=agent.SetBlobArgs(blob_id=blob_id, blob_data=data))
-    answer = read(kept.answer(message)).kv_client_message
+    answer = read(blobs_of_run.answer(message)).kv_client_message
     assert answer.id == 4
     assert answer.HasField("set_blob_result")
     assert not answer.set_blob_result.HasField("error")
@@ -33,16 +33,16 @@ def assistant(text: str) -> bytes:
 
 
 def test_those_of_the_request_and_those_of_the_run_are_given() -> None:
-    kept = Blobs({b"a": b"1", b"empty": b""})
-    put(kept, b"b", b"2")
-    put(kept, b"a", b"changed")
-    assert got(kept, b"a").blob_data == b"1"
-    assert got(kept, b"b").blob_data == b"2"
-    assert got(kept, b"empty").HasField("blob_data")
+    blobs_of_run = Blobs({b"a": b"1", b"empty": b""})
+    put(blobs_of_run, b"b", b"2")
+    put(blobs_of_run, b"a", b"changed")
+    assert get(blobs_of_run, b"a").blob_data == b"1"
+    assert get(blobs_of_run, b"b").blob_data == b"2"
+    assert get(blobs_of_run, b"empty").HasField("blob_data")
 
 
 def test_a_missing_one_is_said_to_be_missing() -> None:
-    missing = got(Blobs({}), b"a")
+    missing = get(Blobs({}), b"a")
     assert missing.error.message == "not found"
     assert not missing.HasField("blob_data")
 
@@ -50,15 +50,15 @@ def test_a_missing_one_is_said_to_be_missing() -> None:
 def test_what_is_too_much_is_acknowledged_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blobs, "MAX_BLOB", 100)
     monkeypatch.setattr(blobs, "MAX_STORED", 1000)
-    kept = Blobs({})
-    put(kept, b"large", b"x" * 101)
+    blobs_of_run = Blobs({})
+    put(blobs_of_run, b"large", b"x" * 101)
     for number in range(10):
-        put(kept, b"%d" % number, b"x" * 90)
-    put(kept, b"0", b"y" * 90)  # the room of the same one is free again
-    assert [loss.feature for loss in kept.losses] == ["cursor.blob"] * 7
-    assert got(kept, b"large").error.message == "not found"
-    assert got(kept, b"0").blob_data == b"y" * 90
-    assert got(kept, b"9").error.message == "not found"
+        put(blobs_of_run, b"%d" % number, b"x" * 90)
+    put(blobs_of_run, b"0", b"y" * 90)  # the room of the same one is free again
+    assert [loss.feature for loss in blobs_of_run.losses] == ["cursor.blob"] * 7
+    assert get(blobs_of_run, b"large").error.message == "not found"
+    assert get(blobs_of_run, b"0").blob_data == b"y" * 90
+    assert get(blobs_of_run, b"9").error.message == "not found"
 
 
 def test_an_unknown_wish_is_answered() -> None:
@@ -99,24 +99,24 @@ def test_the_calls_of_a_message_are_known_by_the_first_line_of_their_ids() -> No
 
 
 def test_the_assistants_texts_wait_to_be_told_and_the_history_does_not() -> None:
-    kept = Blobs({b"old": assistant("old"), b"user": b"x"})
-    put(kept, b"old", assistant("other"))
-    put(kept, b"written anew", json.dumps({"role": "assistant", "content": "old"}).encode())
-    assert not kept.unsent
-    put(kept, b"1", assistant("Hello world"))
-    put(kept, b"2", b'{"role":"assistant","content":[{"type":"tool-call"}]}')
-    assert kept.unsent.next_text() == "Hello world"
-    assert kept.unsent.next_text() == ""
+    blobs_of_run = Blobs({b"old": assistant("old"), b"user": b"x"})
+    put(blobs_of_run, b"old", assistant("other"))
+    put(blobs_of_run, b"written anew", json.dumps({"role": "assistant", "content": "old"}).encode())
+    assert not blobs_of_run.unsent
+    put(blobs_of_run, b"1", assistant("Hello world"))
+    put(blobs_of_run, b"2", b'{"role":"assistant","content":[{"type":"tool-call"}]}')
+    assert blobs_of_run.unsent.next_text() == "Hello world"
+    assert blobs_of_run.unsent.next_text() == ""
 
 
 def test_a_text_that_is_too_long_to_wait_is_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blobs, "MAX_UNSENT", 10)
-    kept = Blobs({})
-    put(kept, b"1", assistant("12345"))
-    put(kept, b"2", assistant("678901"))
-    assert [loss.feature for loss in kept.losses] == ["cursor.blob"]
-    assert got(kept, b"2").blob_data == assistant("678901")
-    assert (kept.unsent.next_text(), kept.unsent.next_text()) == ("12345", "")
+    blobs_of_run = Blobs({})
+    put(blobs_of_run, b"1", assistant("12345"))
+    put(blobs_of_run, b"2", assistant("678901"))
+    assert [loss.feature for loss in blobs_of_run.losses] == ["cursor.blob"]
+    assert get(blobs_of_run, b"2").blob_data == assistant("678901")
+    assert (blobs_of_run.unsent.next_text(), blobs_of_run.unsent.next_text()) == ("12345", "")
 
 
 def rest(unsent: UnsentText) -> list[str]:
@@ -142,7 +142,7 @@ def after(*streamed: str, came: tuple[str, ...] = ()) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("streamed", "came", "told"),
+    ("streamed", "came", "found"),
     [
         ((), ("Hello",), ["Hello"]),
         ((), ("One. ", "Two."), ["One. ", "Two."]),
@@ -163,8 +163,8 @@ def after(*streamed: str, came: tuple[str, ...] = ()) -> list[str]:
         (("H\ud800",), ("H\ud800\u00e9",), ["\u00e9"]),
     ],
 )
-def test_what_is_left_to_tell(streamed: tuple[str, ...], came: tuple[str, ...], told: list[str]) -> None:
-    assert after(*streamed, came=came) == told
+def test_what_is_left_to_tell(streamed: tuple[str, ...], came: tuple[str, ...], found: list[str]) -> None:
+    assert after(*streamed, came=came) == found
 
 
 def test_what_was_told_is_not_told_when_it_comes_again() -> None:
@@ -180,18 +180,18 @@ def test_what_was_told_is_not_told_when_it_comes_again() -> None:
 
 
 def test_the_history_is_asked_for_once_and_only_if_a_text_comes() -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def before() -> list[AssistantMessage]:
-        asked.append(1)
+        requested.append(1)
         return [AssistantMessage("old")]
 
     unsent = UnsentText(before)
     unsent.add_sent("x")
-    assert asked == []
+    assert requested == []
     assert unsent.add_blob("old")
     assert unsent.add_blob("new")
-    assert asked == [1]
+    assert requested == [1]
     assert len(unsent._waiting) == 1
 
 

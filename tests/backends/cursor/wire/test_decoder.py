@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.backends.cursor.wire.lending import fits
-from tests.backends.cursor.wire.saying import (
+from tests.backends.cursor.wire.client_tools import fits
+from tests.backends.cursor.wire.server_messages import (
     BASH,
     WEATHER,
     abort,
@@ -23,13 +23,13 @@ from tests.backends.cursor.wire.saying import (
     exec,
     get_blob,
     heartbeat,
+    lines_of,
     message,
     opening,
     query,
     read,
     results,
     set_blob,
-    shown,
     text,
     thinking,
     thought,
@@ -53,7 +53,7 @@ CALL_1 = 'call call1 weather {"city":"Rome"}'
 CALL_2 = 'call call2 weather {"city":"Oslo"}'
 
 
-def heard(run: RunDecoder, *messages: bytes) -> list[Event]:
+def events_of(run: RunDecoder, *messages: bytes) -> list[Event]:
     return [event for data in messages for event in run.receive(data).events]
 
 
@@ -64,9 +64,9 @@ def finished(events: list[Event]) -> Finished:
 
 def test_text_and_thinking() -> None:
     run = decoder()
-    events = heard(run, thinking("let "), thinking("me"), thought(), text("Hel"), text("lo"), turn_ended())
+    events = events_of(run, thinking("let "), thinking("me"), thought(), text("Hel"), text("lo"), turn_ended())
     check_events(events)
-    assert shown(events) == ["thought let me", "text Hello", "stop"]
+    assert lines_of(events) == ["thought let me", "text Hello", "stop"]
     assert run.is_over
     assert run.is_ended
     assert run.has_seen_output
@@ -74,35 +74,35 @@ def test_text_and_thinking() -> None:
 
 
 def test_thoughts_end_where_the_server_says_so() -> None:
-    events = heard(decoder(), thinking("one"), thought(), thinking("two"), text("x"), turn_ended())
-    assert shown(events) == ["thought one", "thought two", "text x", "stop"]
+    events = events_of(decoder(), thinking("one"), thought(), thinking("two"), text("x"), turn_ended())
+    assert lines_of(events) == ["thought one", "thought two", "text x", "stop"]
 
 
 def test_think_in_text_is_reasoning_wherever_it_is_cut() -> None:
     whole = "<think>hm</think>\n\nIt rains."
     for place in range(len(whole) + 1):
-        events = heard(decoder(), text(whole[:place]), text(whole[place:]), turn_ended())
+        events = events_of(decoder(), text(whole[:place]), text(whole[place:]), turn_ended())
         check_events(events)
-        assert shown(events) == ["thought hm", "text It rains.", "stop"]
+        assert lines_of(events) == ["thought hm", "text It rains.", "stop"]
 
 
 def test_a_notice_is_not_the_models() -> None:
     run = decoder()
-    events = heard(run, text("You are out of fast requests.", is_notice=True))
+    events = events_of(run, text("You are out of fast requests.", is_notice=True))
     assert not run.has_seen_output
-    events += heard(run, text("Hi"), turn_ended())
+    events += events_of(run, text("Hi"), turn_ended())
     check_events(events)
-    assert shown(events) == ["noted cursor.notice", "text Hi", "stop"]
+    assert lines_of(events) == ["noted cursor.notice", "text Hi", "stop"]
 
 
 def test_calls_wait_until_they_are_settled() -> None:
     run = decoder()
-    events = heard(run, text("Looking."), call(1, city="Rome"), call(2, city="Oslo"))
+    events = events_of(run, text("Looking."), call(1, city="Rome"), call(2, city="Oslo"))
     assert run.is_waiting
     assert [made.id for made in run.calls] == ["call1", "call2"]
     events += run.end_calls()
     check_events(events)
-    assert shown(events) == ["text Looking.", CALL_1, CALL_2, "tool_calls"]
+    assert lines_of(events) == ["text Looking.", CALL_1, CALL_2, "tool_calls"]
     assert run.is_over
     assert not run.is_waiting
     assert not run.is_ended
@@ -111,22 +111,22 @@ def test_calls_wait_until_they_are_settled() -> None:
 
 def test_results_go_back_to_their_execs_and_the_next_answer_begins() -> None:
     run = decoder()
-    heard(run, call(1, city="Rome"), call(2, city="Oslo"))
+    events_of(run, call(1, city="Rome"), call(2, city="Oslo"))
     run.end_calls()
     reply = run.resume(results("call2", "call1"))
     sent = [read(data) for data in reply.send]
     assert [one.exec_client_message.id for one in sent[::2]] == [1, 2]
     assert sent[0].exec_client_message.mcp_result.success.content[0].text.text == "sunny"
     assert [one.exec_client_control_message.stream_close.id for one in sent[1::2]] == [1, 2]
-    events = reply.events + heard(run, text("Sunny."), turn_ended())
+    events = reply.events + events_of(run, text("Sunny."), turn_ended())
     check_events(events)
-    assert shown(events) == ["text Sunny.", "stop"]
+    assert lines_of(events) == ["text Sunny.", "stop"]
     assert run.resume({}).send == []
 
 
 def test_a_call_without_a_result_is_not_left_open() -> None:
     run = decoder()
-    heard(run, call(1), call(2))
+    events_of(run, call(1), call(2))
     run.end_calls()
     sent = [read(data).exec_client_message.mcp_result.success for data in run.resume(results("call1")).send[::2]]
     assert [one.is_error for one in sent] == [False, True]
@@ -134,36 +134,39 @@ def test_a_call_without_a_result_is_not_left_open() -> None:
 
 def test_what_comes_late_is_the_next_answers() -> None:
     run = decoder()
-    first = heard(run, call(1, city="Rome")) + run.end_calls()
-    assert heard(run, text("And "), call(2, city="Oslo"), call(2, city="Oslo"), text("more.")) == []
+    first = events_of(run, call(1, city="Rome")) + run.end_calls()
+    assert events_of(run, text("And "), call(2, city="Oslo"), call(2, city="Oslo"), text("more.")) == []
     reply = run.resume(results("call1"))
     second = reply.events + run.end_calls()
     check_events(second)
-    assert shown(first) == [CALL_1, "tool_calls"]
-    assert shown(second) == ["text And ", CALL_2, "text more.", "tool_calls"]
+    assert lines_of(first) == [CALL_1, "tool_calls"]
+    assert lines_of(second) == ["text And ", CALL_2, "text more.", "tool_calls"]
     assert [read(data).exec_client_message.id for data in reply.send[::2]] == [1]
     assert [read(data).exec_client_message.id for data in run.resume(results("call2")).send[::2]] == [2]
 
 
 def test_one_call_at_a_time_if_the_client_wants_it_so() -> None:
     run = decoder(is_parallel=False)
-    heard(run, announced("call1"), announced("call2"))
+    events_of(run, announced("call1"), announced("call2"))
     assert run.expects_more
-    first = heard(run, call(1, city="Rome"))
+    first = events_of(run, call(1, city="Rome"))
     assert not run.expects_more
-    first += heard(run, call(2, city="Oslo"), text("x")) + run.end_calls()
+    first += events_of(run, call(2, city="Oslo"), text("x")) + run.end_calls()
     second = run.resume(results("call1")).events + run.end_calls()
-    third = run.resume(results("call2")).events + heard(run, turn_ended())
-    assert [shown(events) for events in (first, second)] == [[CALL_1, "tool_calls"], [CALL_2, "text x", "tool_calls"]]
+    third = run.resume(results("call2")).events + events_of(run, turn_ended())
+    assert [lines_of(events) for events in (first, second)] == [
+        [CALL_1, "tool_calls"],
+        [CALL_2, "text x", "tool_calls"],
+    ]
     for events in (first, second):
         check_events(events)
     assert third[1:] == []
-    assert shown(run.end(None)) == ["stop"]
+    assert lines_of(run.end(None)) == ["stop"]
 
 
 def test_housekeeping_is_answered_while_the_run_is_parked() -> None:
     run = decoder(blobs={b"a": b"1"})
-    heard(run, call(1))
+    events_of(run, call(1))
     run.end_calls()
     replies = [
         run.receive(data)
@@ -180,25 +183,25 @@ def test_housekeeping_is_answered_while_the_run_is_parked() -> None:
 
 def test_an_exec_that_is_said_twice_is_done_once() -> None:
     run = decoder()
-    events = heard(run, call(1, city="Rome"), call(1, city="Rome")) + run.end_calls()
-    assert shown(events) == [CALL_1, "tool_calls"]
+    events = events_of(run, call(1, city="Rome"), call(1, city="Rome")) + run.end_calls()
+    assert lines_of(events) == [CALL_1, "tool_calls"]
 
 
 def test_H015_what_is_shown_of_a_call_beforehand_is_not_told() -> None:
     run = decoder()
     partial = agent.PartialToolCallUpdate(call_id="call1", args_text_delta='{"city":"Rome"}')
-    events = heard(run, announced("call1"), update(partial_tool_call=partial))
+    events = events_of(run, announced("call1"), update(partial_tool_call=partial))
     assert events == []
     assert run.expects_more
-    events = heard(run, call(1, city="Rome"), update(partial_tool_call=partial))
+    events = events_of(run, call(1, city="Rome"), update(partial_tool_call=partial))
     assert not run.expects_more
-    events += heard(run, completed("call1")) + run.end_calls()
-    assert shown(events) == [CALL_1, "tool_calls"]
+    events += events_of(run, completed("call1")) + run.end_calls()
+    assert lines_of(events) == [CALL_1, "tool_calls"]
 
 
 def test_ids_are_made_legal_and_unique() -> None:
     run = decoder()
-    events = heard(
+    events = events_of(
         run, call(1, "a\nfc_b"), call(2, "a"), call(3, "a|b"), exec(4, mcp_args=agent.McpArgs(name="weather"))
     )
     ids = [made.id for made in run.calls]
@@ -211,7 +214,7 @@ def test_ids_are_made_legal_and_unique() -> None:
 
 def test_numbers_are_whole_again() -> None:
     run = decoder()
-    events = heard(run, call(1, line=3, half=0.5, deep={"list": [1, None, {"x": True}]})) + run.end_calls()
+    events = events_of(run, call(1, line=3, half=0.5, deep={"list": [1, None, {"x": True}]})) + run.end_calls()
     check_events(events)
     assert run.calls[0].args is not None
     assert json.loads(run.calls[0].raw) == {"line": 3, "half": 0.5, "deep": {"list": [1, None, {"x": True}]}}
@@ -224,13 +227,13 @@ def test_a_tool_that_nobody_has_is_not_found() -> None:
     missing = read(reply.send[0]).exec_client_message.mcp_result.tool_not_found
     assert (missing.name, list(missing.available_tools)) == ("wether", ["weather"])
     assert len(reply.send) == 2
-    assert shown(reply.events) == ["noted call.name"]
+    assert lines_of(reply.events) == ["noted call.name"]
     assert not run.is_waiting
 
 
 def test_a_built_in_exec_becomes_a_call_of_the_clients_tool() -> None:
     run = decoder([WEATHER, BASH])
-    events = heard(run, exec(1, shell_args=agent.ShellArgs(command="ls", tool_call_id="t1"))) + run.end_calls()
+    events = events_of(run, exec(1, shell_args=agent.ShellArgs(command="ls", tool_call_id="t1"))) + run.end_calls()
     check_events(events)
     assert [(made.id, made.name) for made in run.calls] == [("t1", "bash")]
     sent = run.resume(results("t1")).send
@@ -241,7 +244,7 @@ def test_H168_an_exec_without_a_tool_is_declined_and_the_tools_are_named() -> No
     run = decoder()
     reply = run.receive(exec(1, computer_use_args=agent.ComputerUseArgs()))
     assert "weather" in read(reply.send[0]).exec_client_message.computer_use_result.error.error
-    assert shown(reply.events) == ["noted cursor.exec"]
+    assert lines_of(reply.events) == ["noted cursor.exec"]
 
 
 def test_local_execs_are_for_clients_without_tools() -> None:
@@ -257,27 +260,27 @@ def test_local_execs_are_for_clients_without_tools() -> None:
 
 def test_heartbeats_for_all_that_waits() -> None:
     run = decoder()
-    heard(run, call(1), call(2))
+    events_of(run, call(1), call(2))
     run.end_calls()
-    heard(run, call(3), abort(2))
+    events_of(run, call(3), abort(2))
     assert [read(data).exec_client_control_message.heartbeat.id for data in run.exec_heartbeats()] == [1, 3]
 
 
 def test_an_aborted_call_stays_told_and_its_result_is_dropped() -> None:
     run = decoder()
-    events = heard(run, call(1, city="Rome"), abort(1), call(2, city="Oslo")) + run.end_calls()
-    assert shown(events) == [CALL_1, CALL_2, "tool_calls"]
+    events = events_of(run, call(1, city="Rome"), abort(1), call(2, city="Oslo")) + run.end_calls()
+    assert lines_of(events) == [CALL_1, CALL_2, "tool_calls"]
     sent = run.resume(results("call1", "call2")).send
     assert [read(data).exec_client_message.id for data in sent[::2]] == [2]
 
 
 def test_an_aborted_call_that_was_not_told_never_is() -> None:
     run = decoder()
-    heard(run, call(1))
+    events_of(run, call(1))
     run.end_calls()
-    heard(run, call(2), text("after"), abort(2))
+    events_of(run, call(2), text("after"), abort(2))
     events = run.resume(results("call1")).events + run.end(None)
-    assert shown(events) == ["text after", "noted cursor.turn_end", "stop"]
+    assert lines_of(events) == ["text after", "noted cursor.turn_end", "stop"]
 
 
 def test_an_aborted_local_exec_is_to_be_stopped() -> None:
@@ -289,35 +292,35 @@ def test_an_aborted_local_exec_is_to_be_stopped() -> None:
 
 def test_a_sign_of_life_is_no_progress() -> None:
     run = decoder()
-    heard(run, heartbeat(), b"", update())
+    events_of(run, heartbeat(), b"", update())
     assert run.progress == 0
-    heard(run, get_blob(1, b"x"), text("a"), checkpoint(3), announced("c"), call(1))
+    events_of(run, get_blob(1, b"x"), text("a"), checkpoint(3), announced("c"), call(1))
     assert run.progress == 5
 
 
 def test_has_spoken_only_when_the_model_has() -> None:
     run = decoder()
-    heard(run, heartbeat(), get_blob(1, b"x"), checkpoint(5), text(""))
-    heard(run, exec(1, request_context_args=agent.RequestContextArgs()))
+    events_of(run, heartbeat(), get_blob(1, b"x"), checkpoint(5), text(""))
+    events_of(run, exec(1, request_context_args=agent.RequestContextArgs()))
     assert not run.has_seen_output
-    heard(run, announced("c"))
+    events_of(run, announced("c"))
     assert run.has_seen_output
 
 
 def test_usage_of_a_parked_answer_and_of_the_last() -> None:
     run = decoder()
-    events = heard(run, tokens(7), tokens(-5), checkpoint(1000), call(1)) + run.end_calls()
+    events = events_of(run, tokens(7), tokens(-5), checkpoint(1000), call(1)) + run.end_calls()
     assert finished(events).usage == Usage(input=1000, output=7)
     run.resume(results("call1"))
     counts = {"input_tokens": 1500, "output_tokens": 10, "cache_read_tokens": 900, "reasoning_tokens": 99}
-    ending = finished(heard(run, tokens(3), text("x"), turn_ended(**counts)))
+    ending = finished(events_of(run, tokens(3), text("x"), turn_ended(**counts)))
     assert ending.usage == Usage(input=1500, output=3, cached=900, reasoning=3)
     assert ending.extra == {"cursor": {"context_used": 1000, "context_limit": 200_000}}
 
 
 def test_the_model_that_was_chosen_is_told() -> None:
     routed = update(routed_model=agent.RoutedModelUpdate(display_name="Opus"))
-    assert finished(heard(decoder(), routed, text("x"), turn_ended())).extra == {"cursor": {"routed_model": "Opus"}}
+    assert finished(events_of(decoder(), routed, text("x"), turn_ended())).extra == {"cursor": {"routed_model": "Opus"}}
 
 
 def assistant(words: str) -> bytes:
@@ -325,95 +328,96 @@ def assistant(words: str) -> bytes:
 
 
 def test_text_that_came_only_as_a_blob_is_told() -> None:
-    events = heard(decoder(), set_blob(1, b"i", assistant("<think>hm</think>Hi")), turn_ended())
+    events = events_of(decoder(), set_blob(1, b"i", assistant("<think>hm</think>Hi")), turn_ended())
     check_events(events)
-    assert shown(events) == ["thought hm", "text Hi", "stop"]
+    assert lines_of(events) == ["thought hm", "text Hi", "stop"]
 
 
 def test_text_that_came_only_as_a_blob_may_come_behind_the_end() -> None:
     run = decoder()
-    assert heard(run, turn_ended(input_tokens=4)) == []
+    assert events_of(run, turn_ended(input_tokens=4)) == []
     assert not run.is_over
-    events = heard(run, set_blob(1, b"i", assistant("Hi")))
+    events = events_of(run, set_blob(1, b"i", assistant("Hi")))
     check_events(events)
-    assert shown(events) == ["text Hi", "stop"]
+    assert lines_of(events) == ["text Hi", "stop"]
     assert finished(events).usage == Usage(input=4)
 
 
 def test_text_of_which_only_some_came_is_made_whole_and_never_said_twice() -> None:
     run = decoder()
-    assert shown(heard(run, text("He"), set_blob(1, b"i", assistant("Hello")), turn_ended())) == [
+    assert lines_of(events_of(run, text("He"), set_blob(1, b"i", assistant("Hello")), turn_ended())) == [
         "text He",
         "text llo",
         "stop",
     ]
     run = decoder()
-    assert shown(heard(run, text("Hello"), set_blob(1, b"i", assistant("Hello")), turn_ended())) == [
+    assert lines_of(events_of(run, text("Hello"), set_blob(1, b"i", assistant("Hello")), turn_ended())) == [
         "text Hello",
         "stop",
     ]
     run = decoder()
-    heard(run, text("Look."), call(1))
+    events_of(run, text("Look."), call(1))
     run.end_calls()
     run.resume(results("call1"))
-    heard(run, set_blob(1, b"i", assistant("Look.")), turn_ended())
-    assert shown(run.end(None)) == ["stop"]
+    events_of(run, set_blob(1, b"i", assistant("Look.")), turn_ended())
+    assert lines_of(run.end(None)) == ["stop"]
 
 
 def test_text_that_came_only_as_a_blob_stands_before_the_call_that_followed_it() -> None:
     run = decoder()
-    events = heard(run, set_blob(1, b"i", assistant("Look.")), call(1)) + run.end_calls()
+    events = events_of(run, set_blob(1, b"i", assistant("Look.")), call(1)) + run.end_calls()
     check_events(events)
-    assert shown(events) == ["text Look.", "call call1 weather {}", "tool_calls"]
+    assert lines_of(events) == ["text Look.", "call call1 weather {}", "tool_calls"]
     run.resume(results("call1"))
     everything = assistant("Look.Sunny.")  # the server leaves all that was said in the run
-    assert shown(heard(run, set_blob(2, b"j", everything), turn_ended())) == ["text Sunny.", "stop"]
+    assert lines_of(events_of(run, set_blob(2, b"j", everything), turn_ended())) == ["text Sunny.", "stop"]
 
 
 def test_text_that_came_only_as_a_blob_behind_the_call_is_told_before_the_answer_ends() -> None:
     run = decoder()
-    heard(run, call(1), set_blob(1, b"i", assistant("Look.")))
-    assert shown(run.end_calls()) == ["text Look.", "tool_calls"]
+    events_of(run, call(1), set_blob(1, b"i", assistant("Look.")))
+    assert lines_of(run.end_calls()) == ["text Look.", "tool_calls"]
 
 
 @pytest.mark.parametrize("has_streamed", [False, True])
 def test_an_answer_that_repeats_an_earlier_text_is_told(has_streamed: bool) -> None:
     run = decoder()
     first = [text("Done.")] if has_streamed else []
-    events = heard(run, *first, set_blob(1, b"i", assistant("Done.")), call(1, "call1")) + run.end_calls()
-    assert shown(events) == ["text Done.", "call call1 weather {}", "tool_calls"]
+    events = events_of(run, *first, set_blob(1, b"i", assistant("Done.")), call(1, "call1")) + run.end_calls()
+    assert lines_of(events) == ["text Done.", "call call1 weather {}", "tool_calls"]
     run.resume(results("call1"))
-    events = heard(run, set_blob(2, b"i", assistant("Done.")), turn_ended()) + run.end(None)
-    assert shown(events) == ["text Done.", "stop"]
+    events = events_of(run, set_blob(2, b"i", assistant("Done.")), turn_ended()) + run.end(None)
+    assert lines_of(events) == ["text Done.", "stop"]
 
 
 def test_an_answer_that_repeats_a_text_of_the_history_is_told() -> None:
     run = decoder(blobs={b"h": assistant("Done.")})
-    events = heard(run, set_blob(1, b"i", assistant("Done.")), turn_ended()) + run.end(None)
+    events = events_of(run, set_blob(1, b"i", assistant("Done.")), turn_ended()) + run.end(None)
     check_events(events)
-    assert shown(events) == ["text Done.", "stop"]
+    assert lines_of(events) == ["text Done.", "stop"]
 
 
 def test_a_text_that_comes_again_beside_another_is_not_told() -> None:
     run = decoder(blobs={b"h": assistant("Done.")})
-    events = heard(run, set_blob(1, b"i", assistant("Done.")), text("More."), turn_ended())
-    assert shown(events) == ["text More.", "stop"]
+    events = events_of(run, set_blob(1, b"i", assistant("Done.")), text("More."), turn_ended())
+    assert lines_of(events) == ["text More.", "stop"]
 
 
 def test_steps_of_a_run_without_streamed_text_may_repeat_each_other() -> None:
     run = decoder()
     for number in (1, 2, 3):
         events = (
-            heard(run, set_blob(number, b"i", assistant("Looking.")), call(number, f"call{number}")) + run.end_calls()
+            events_of(run, set_blob(number, b"i", assistant("Looking.")), call(number, f"call{number}"))
+            + run.end_calls()
         )
-        assert shown(events) == ["text Looking.", f"call call{number} weather {{}}", "tool_calls"]
+        assert lines_of(events) == ["text Looking.", f"call call{number} weather {{}}", "tool_calls"]
         run.resume(results(f"call{number}"))
 
 
 def test_a_message_with_another_call_repeats_a_text_on_purpose() -> None:
     run = decoder()
     for number in (1, 2):
-        said = json.dumps(
+        content = json.dumps(
             {
                 "role": "assistant",
                 "content": [
@@ -423,29 +427,29 @@ def test_a_message_with_another_call_repeats_a_text_on_purpose() -> None:
             }
         ).encode()
         first = [text("Looking.")] if number == 1 else []
-        events = heard(run, *first, set_blob(number, bytes([number]), said), call(number, f"call{number}"))
-        events += heard(run, set_blob(9, bytes([number]), said)) + run.end_calls()  # again, behind the call
-        assert shown(events) == ["text Looking.", f"call call{number} weather {{}}", "tool_calls"]
+        events = events_of(run, *first, set_blob(number, bytes([number]), content), call(number, f"call{number}"))
+        events += events_of(run, set_blob(9, bytes([number]), content)) + run.end_calls()  # again, behind the call
+        assert lines_of(events) == ["text Looking.", f"call call{number} weather {{}}", "tool_calls"]
         run.resume(results(f"call{number}"))
 
 
 def test_texts_that_came_only_as_blobs_while_nobody_listened_are_the_next_answers() -> None:
     run = decoder()
-    heard(run, call(1))
+    events_of(run, call(1))
     run.end_calls()
-    assert heard(run, set_blob(1, b"i", assistant("Look."))) == []
+    assert events_of(run, set_blob(1, b"i", assistant("Look."))) == []
     run.resume(results("call1"))
-    events = heard(run, set_blob(2, b"j", assistant("Sunny.")), turn_ended())
-    assert shown(events) == ["text Look.", "text Sunny.", "stop"]
+    events = events_of(run, set_blob(2, b"j", assistant("Sunny.")), turn_ended())
+    assert lines_of(events) == ["text Look.", "text Sunny.", "stop"]
 
 
 def test_text_around_an_exec_that_was_declined_is_told_once() -> None:
     run = decoder()
     diagnostics = exec(1, diagnostics_args=agent.DiagnosticsArgs())
     blobs = [set_blob(1, b"i", assistant("One.")), set_blob(2, b"j", assistant("Two."))]
-    events = heard(run, text("One."), diagnostics, blobs[0], text("Two."), blobs[1], turn_ended())
+    events = events_of(run, text("One."), diagnostics, blobs[0], text("Two."), blobs[1], turn_ended())
     check_events(events)
-    assert shown(events) == ["text One.", "noted cursor.exec", "text Two.", "stop"]
+    assert lines_of(events) == ["text One.", "noted cursor.exec", "text Two.", "stop"]
 
 
 def test_what_the_model_is_refused_is_counted() -> None:
@@ -481,62 +485,62 @@ def test_a_tool_that_is_not_offered_now_is_unknown_though_the_history_speaks_of_
 
 def test_text_and_an_end_in_order_without_the_turns_end_is_an_answer_with_a_loss() -> None:
     run = decoder()
-    events = heard(run, text("Hello"), checkpoint(3)) + run.end(None)
+    events = events_of(run, text("Hello"), checkpoint(3)) + run.end(None)
     check_events(events)
-    assert shown(events) == ["text Hello", "noted cursor.turn_end", "stop"]
+    assert lines_of(events) == ["text Hello", "noted cursor.turn_end", "stop"]
     assert finished(events).choices[0].raw_reason == "unended"
     run = decoder()
-    events = heard(run, set_blob(1, b"i", assistant("Hello"))) + run.end(None)
-    assert shown(events) == ["text Hello", "noted cursor.turn_end", "stop"]
+    events = events_of(run, set_blob(1, b"i", assistant("Hello"))) + run.end(None)
+    assert lines_of(events) == ["text Hello", "noted cursor.turn_end", "stop"]
 
 
 def test_an_end_without_the_turns_end_and_without_text_is_an_error() -> None:
-    events = heard(run := decoder(), thinking("hm")) + run.end(None)
+    events = events_of(run := decoder(), thinking("hm")) + run.end(None)
     check_events(events)
-    assert shown(events) == ["thought hm", "failed upstream_cut"]
+    assert lines_of(events) == ["thought hm", "failed upstream_cut"]
     other = decoder().end(None)[-1]
     assert isinstance(other, Failed)
     assert isinstance(other.error, UpstreamError)
     assert other.error.retryable
-    events = heard(run := decoder(), text("Hel")) + run.end(ConnectFault("internal", "boom"))
-    assert shown(events) == ["text Hel", "failed upstream_error"]
+    events = events_of(run := decoder(), text("Hel")) + run.end(ConnectFault("internal", "boom"))
+    assert lines_of(events) == ["text Hel", "failed upstream_error"]
 
 
 def test_heartbeats_are_counted_from_the_last_progress() -> None:
     run = decoder()
-    heard(run, heartbeat(), heartbeat(), tokens(1), heartbeat())
+    events_of(run, heartbeat(), heartbeat(), tokens(1), heartbeat())
     assert run.heartbeats == 1
-    heard(run, call(1), heartbeat())
+    events_of(run, call(1), heartbeat())
     run.end_calls()
-    heard(run, heartbeat())
+    events_of(run, heartbeat())
     run.resume(results("call1"))
     assert run.heartbeats == 0
 
 
 def test_a_stalled_run_is_the_text_of_its_blobs() -> None:
     run = decoder()
-    events = heard(run, set_blob(1, b"i", assistant("Hello")), heartbeat()) + run.end_stalled()
+    events = events_of(run, set_blob(1, b"i", assistant("Hello")), heartbeat()) + run.end_stalled()
     check_events(events)
-    assert shown(events) == ["text Hello", "noted cursor.turn_end", "stop"]
+    assert lines_of(events) == ["text Hello", "noted cursor.turn_end", "stop"]
     assert run.end_stalled() == []
 
 
-@pytest.mark.parametrize("said", [(), (text("Hel"),), (thinking("hm"),)])
-def test_a_stalled_run_without_a_blob_is_not_over(said: tuple[bytes, ...]) -> None:
+@pytest.mark.parametrize("content", [(), (text("Hel"),), (thinking("hm"),)])
+def test_a_stalled_run_without_a_blob_is_not_over(content: tuple[bytes, ...]) -> None:
     run = decoder()
-    heard(run, *said, heartbeat())
+    events_of(run, *content, heartbeat())
     assert run.end_stalled() == []
     assert not run.is_over
 
 
 def test_a_stalled_run_is_never_the_message_that_came_before_its_results() -> None:
     run = decoder()
-    said = [{"type": "text", "text": "Look."}, {"type": "tool-call", "toolCallId": "call1", "toolName": "weather"}]
-    message = json.dumps({"role": "assistant", "content": said}).encode()
-    heard(run, text("Look."), set_blob(1, b"i", message), call(1, "call1"))
+    content = [{"type": "text", "text": "Look."}, {"type": "tool-call", "toolCallId": "call1", "toolName": "weather"}]
+    message = json.dumps({"role": "assistant", "content": content}).encode()
+    events_of(run, text("Look."), set_blob(1, b"i", message), call(1, "call1"))
     run.end_calls()
     run.resume(results("call1"))
-    heard(run, set_blob(2, b"j", message), heartbeat())
+    events_of(run, set_blob(2, b"j", message), heartbeat())
     assert run.end_stalled() == []
     assert not run.answer.has_text
 
@@ -550,66 +554,66 @@ def test_an_end_with_a_fault_says_what_it_was() -> None:
 @pytest.mark.parametrize("fault", [None, ConnectFault("internal", "boom")])
 def test_calls_that_are_out_are_an_answer_whatever_becomes_of_the_stream(fault: ConnectFault | None) -> None:
     run = decoder()
-    assert shown(heard(run, call(1, city="Rome")) + run.end(fault)) == [CALL_1, "tool_calls"]
+    assert lines_of(events_of(run, call(1, city="Rome")) + run.end(fault)) == [CALL_1, "tool_calls"]
     assert run.is_ended
     run = decoder()
-    assert shown(heard(run, call(1, city="Rome")) + run.fail(UpstreamError("gone"))) == [CALL_1, "tool_calls"]
-    assert shown(heard(run, call(2))) == []
+    assert lines_of(events_of(run, call(1, city="Rome")) + run.fail(UpstreamError("gone"))) == [CALL_1, "tool_calls"]
+    assert lines_of(events_of(run, call(2))) == []
 
 
 def test_a_run_that_ends_while_it_is_parked_says_so_when_it_is_needed() -> None:
     run = decoder()
-    heard(run, call(1))
+    events_of(run, call(1))
     run.end_calls()
-    assert heard(run, text("late")) == []
+    assert events_of(run, text("late")) == []
     assert run.end(ConnectFault("unavailable", "bye")) == []
     assert run.is_ended
     events = run.resume(results("call1")).events
     check_events(events)
-    assert shown(events)[0] == "text late"
+    assert lines_of(events)[0] == "text late"
     assert isinstance(events[-1], Failed)
 
 
 def test_a_turn_that_ends_over_open_calls() -> None:
     run = decoder()
-    assert shown(heard(run, call(1, city="Rome"), turn_ended())) == [CALL_1, "tool_calls"]
+    assert lines_of(events_of(run, call(1, city="Rome"), turn_ended())) == [CALL_1, "tool_calls"]
     assert run.is_ended
     late = run.receive(call(2))
     assert read(late.send[0]).exec_client_message.mcp_result.HasField("rejected")
-    assert shown(run.resume(results("call1")).events) == ["failed upstream_cut"]
+    assert lines_of(run.resume(results("call1")).events) == ["failed upstream_cut"]
 
 
 def test_nothing_is_told_behind_the_end_of_an_answer() -> None:
     run = decoder(is_parallel=False)
-    heard(run, call(1), call(2, city="Oslo"), turn_ended(), text("x"))
+    events_of(run, call(1), call(2, city="Oslo"), turn_ended(), text("x"))
     run.end_calls()
     events = run.resume(results("call1")).events
     check_events(events)
-    assert shown(events) == [CALL_2, "tool_calls"]
+    assert lines_of(events) == [CALL_2, "tool_calls"]
 
 
 def test_what_cannot_be_read_fails_the_answer() -> None:
     run = decoder()
-    events = heard(run, text("a"), b"\xff\xff\xff", text("b"))
+    events = events_of(run, text("a"), b"\xff\xff\xff", text("b"))
     check_events(events)
-    assert shown(events) == ["text a", "failed upstream_garbage"]
+    assert lines_of(events) == ["text a", "failed upstream_garbage"]
     assert run.is_ended
     parked = decoder()
-    heard(parked, call(1))
+    events_of(parked, call(1))
     parked.end_calls()
-    assert heard(parked, b"\xff") == []
+    assert events_of(parked, b"\xff") == []
     assert parked.is_ended
-    assert shown(parked.resume(results("call1")).events) == ["failed upstream_garbage"]
+    assert lines_of(parked.resume(results("call1")).events) == ["failed upstream_garbage"]
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "MAX_BYTES", 5000)
     run = decoder()
-    heard(run, call(1))
+    events_of(run, call(1))
     run.end_calls()
-    heard(run, *[text("x" * 100)] * 20)
+    events_of(run, *[text("x" * 100)] * 20)
     assert run.is_ended
-    assert shown(run.resume(results("call1")).events)[-1] == "failed upstream_garbage"
+    assert lines_of(run.resume(results("call1")).events)[-1] == "failed upstream_garbage"
 
 
 def test_calls_are_bounded() -> None:
@@ -617,12 +621,16 @@ def test_calls_are_bounded() -> None:
     replies = [run.receive(call(number)) for number in range(1, MAX_CALLS + 2)]
     assert len(run.calls) == MAX_CALLS
     assert read(replies[-1].send[0]).exec_client_message.mcp_result.HasField("rejected")
-    assert shown(replies[-1].events) == ["noted call.number"]
+    assert lines_of(replies[-1].events) == ["noted call.number"]
 
 
 def test_a_summary_by_the_server_is_noted() -> None:
     summary = update(summary_completed=agent.SummaryCompletedUpdate())
-    assert shown(heard(decoder(), summary, text("x"), turn_ended())) == ["noted cursor.summary", "text x", "stop"]
+    assert lines_of(events_of(decoder(), summary, text("x"), turn_ended())) == [
+        "noted cursor.summary",
+        "text x",
+        "stop",
+    ]
 
 
 MESSAGES: list[bytes] = [
@@ -657,14 +665,14 @@ MESSAGES: list[bytes] = [
 ACTIONS = st.lists(st.sampled_from([*MESSAGES, "settle", "give", "end", "cut"]), max_size=30)
 
 
-class Played:
+class ScriptedRun:
     """A run that is played by any script; answers are whole, and what was asked and answered is counted."""
 
     def __init__(self, **changes: Any) -> None:
         self.run = decoder([WEATHER, BASH], **changes)
         self.answers: list[list[Event]] = [[]]
         self.sent: list[agent.AgentClientMessage] = []
-        self.told: list[str] = []
+        self.call_ids: list[str] = []
 
     def take(self, reply: DecoderReply) -> None:
         self.answers[-1] += reply.events
@@ -684,7 +692,7 @@ class Played:
                 self.answers[-1] += self.run.fail(UpstreamError("cut"))
 
     def give(self) -> None:
-        self.told += [made.id for made in self.run.calls]
+        self.call_ids += [made.id for made in self.run.calls]
         self.answers.append([])
         self.take(self.run.resume(results(*(made.id for made in self.run.calls))))
 
@@ -717,16 +725,16 @@ def test_in_any_order_the_events_keep_their_contract(actions: list[bytes | str],
 
 
 def check_any_order(actions: list[bytes | str], is_parallel: bool) -> None:
-    played = Played(is_parallel=is_parallel)
+    scripted = ScriptedRun(is_parallel=is_parallel)
     for action in actions:
-        played.play(action)
-    played.finish()
-    assert played.run.is_over
-    for events in played.answers:
+        scripted.play(action)
+    scripted.finish()
+    assert scripted.run.is_over
+    for events in scripted.answers:
         check_events(events)
-        calls = sum(line.startswith("call ") for line in shown(events))
+        calls = sum(line.startswith("call ") for line in lines_of(events))
         assert is_parallel or calls <= 1
-    assert len(set(played.told)) == len(played.told)
+    assert len(set(scripted.call_ids)) == len(scripted.call_ids)
 
 
 ASKING = [data for data in MESSAGES if data not in (b"\xff", turn_ended(output_tokens=3), abort(1), abort(4))]
@@ -737,19 +745,19 @@ ORDERS = st.lists(st.sampled_from(range(len(ASKING))), unique=True)
 @given(ORDERS, st.integers(0, 2**30), st.booleans())
 def test_everything_that_needs_an_answer_gets_exactly_one(order: list[int], rests: int, is_parallel: bool) -> None:
     """Each exec is closed once, each blob and query answered once, whenever the client's results come."""
-    played = Played(is_parallel=is_parallel)
-    asked: list[tuple[str, int]] = []
+    scripted = ScriptedRun(is_parallel=is_parallel)
+    requested: list[tuple[str, int]] = []
     for place, number in enumerate(order):
         message = agent.AgentServerMessage.FromString(ASKING[number])
         member = message.WhichOneof("message")
         if member in ("exec_server_message", "kv_server_message", "interaction_query"):
-            asked.append((member.split("_")[0], getattr(message, member).id))
-        played.play(ASKING[number])
+            requested.append((member.split("_")[0], getattr(message, member).id))
+        scripted.play(ASKING[number])
         if rests >> place & 1:
-            played.play("settle")
-            played.play("give")
-    played.finish()
-    assert sorted(played.answered()) == sorted(asked)
+            scripted.play("settle")
+            scripted.play("give")
+    scripted.finish()
+    assert sorted(scripted.answered()) == sorted(requested)
 
 
 @pytest.mark.slow
@@ -762,10 +770,10 @@ def test_in_very_many_orders(actions: list[bytes | str], is_parallel: bool) -> N
 @examples(100)
 @given(st.lists(st.binary(max_size=40), max_size=10))
 def test_no_bytes_raise(pieces: list[bytes]) -> None:
-    played = Played()
+    scripted = ScriptedRun()
     for piece in pieces:
-        played.play(piece)
-    played.finish()
-    for events in played.answers:
+        scripted.play(piece)
+    scripted.finish()
+    for events in scripted.answers:
         check_events(events)
-    assert not any(isinstance(event, Noted) and event.index is not None for event in played.answers[0])
+    assert not any(isinstance(event, Noted) and event.index is not None for event in scripted.answers[0])

@@ -19,14 +19,16 @@ from toolwire.wire.exact_json import encode
 KIND = "aiserver.v1.ErrorDetails"
 
 
-def named(code: str, number: int, title: str = "", detail: str = "", is_retryable: bool | None = None) -> ConnectFault:
+def fault_in_message(
+    code: str, number: int, title: str = "", detail: str = "", is_retryable: bool | None = None
+) -> ConnectFault:
     """As a message alone, without the JSON beside it."""
     inside = agent.CustomErrorDetails(title=title, detail=detail, is_retryable=is_retryable)
     value = agent.ErrorDetails(error=number, details=inside).SerializeToString()
     return ConnectFault(code, "Error", (Detail(KIND, value),))
 
 
-def debugged(code: str, name: str, title: str = "", detail: str = "", is_retryable: Any = None) -> ConnectFault:
+def fault_in_debug(code: str, name: str, title: str = "", detail: str = "", is_retryable: Any = None) -> ConnectFault:
     inside = {"title": title, "detail": detail, "isRetryable": is_retryable}
     return ConnectFault(code, "Error", (Detail(KIND, b"\xff", {"error": name, "details": inside, "isExpected": True}),))
 
@@ -67,7 +69,10 @@ TABLE = [
 @pytest.mark.parametrize(("code", "number", "title", "status", "expected", "is_retryable"), TABLE)
 def test_a_name_decides(code: str, number: int, title: str, status: int, expected: str, is_retryable: bool) -> None:
     name = agent.ErrorDetails_Error.Name(number)
-    for fault in (named(code, number, title, "Some words."), debugged(code, name, title, "Some words.")):
+    for fault in (
+        fault_in_message(code, number, title, "Some words."),
+        fault_in_debug(code, name, title, "Some words."),
+    ):
         error = error_of(fault, has_seen_output=False)
         assert facts(error) == (status, expected, is_retryable)
         assert "Some words" in error.message
@@ -77,9 +82,9 @@ def test_a_name_decides(code: str, number: int, title: str, status: int, expecte
 def test_an_outdated_client_is_never_a_rate_limit() -> None:
     """Whatever name it comes under, or none."""
     for fault in (
-        named("resource_exhausted", 28, "Update Required", "", is_retryable=True),
-        debugged("resource_exhausted", "ERROR_RATE_LIMITED", "Update Required", "Please update.", True),
-        debugged("resource_exhausted", "ERROR_NEVER_SEEN", "Update Required"),
+        fault_in_message("resource_exhausted", 28, "Update Required", "", is_retryable=True),
+        fault_in_debug("resource_exhausted", "ERROR_RATE_LIMITED", "Update Required", "Please update.", True),
+        fault_in_debug("resource_exhausted", "ERROR_NEVER_SEEN", "Update Required"),
         ConnectFault("resource_exhausted", "Update Required"),
     ):
         error = error_of(fault, has_seen_output=False)
@@ -141,10 +146,10 @@ def test_H157_a_stream_that_broke_off_is_an_error_that_may_be_tried_again_if_not
 
 
 def test_the_servers_word_on_trying_again_counts_unless_it_cannot_help() -> None:
-    assert not error_of(named("resource_exhausted", 50, is_retryable=False), has_seen_output=False).retryable
-    assert error_of(debugged("weird", "ERROR_CUSTOM", is_retryable=True), has_seen_output=False).retryable
-    assert not error_of(named("unauthenticated", 38, is_retryable=True), has_seen_output=False).retryable
-    assert not error_of(debugged("weird", "ERROR_CUSTOM", is_retryable=True), has_seen_output=True).retryable
+    assert not error_of(fault_in_message("resource_exhausted", 50, is_retryable=False), has_seen_output=False).retryable
+    assert error_of(fault_in_debug("weird", "ERROR_CUSTOM", is_retryable=True), has_seen_output=False).retryable
+    assert not error_of(fault_in_message("unauthenticated", 38, is_retryable=True), has_seen_output=False).retryable
+    assert not error_of(fault_in_debug("weird", "ERROR_CUSTOM", is_retryable=True), has_seen_output=True).retryable
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_the_servers_word_on_trying_again_counts_unless_it_cannot_help() -> None
     ],
 )
 def test_a_wait_that_is_told_is_passed_on(words: str, seconds: str | None) -> None:
-    error = error_of(named("resource_exhausted", 50, "Limit", words), has_seen_output=False)
+    error = error_of(fault_in_message("resource_exhausted", 50, "Limit", words), has_seen_output=False)
     assert error.headers.get("retry-after") == seconds
 
 
@@ -227,7 +232,7 @@ def test_a_secret_that_is_said_again_goes_no_further(secret: str) -> None:
     words = f"the token {secret} is not valid"
     for error in (
         error_of(ConnectFault("unauthenticated", words), has_seen_output=False),
-        error_of(named("unauthenticated", 38, words, words), has_seen_output=False),
+        error_of(fault_in_message("unauthenticated", 38, words, words), has_seen_output=False),
         error_of_status(401, words.encode()),
         error_of_status(401, encode({"error": words})),
     ):
@@ -237,7 +242,7 @@ def test_a_secret_that_is_said_again_goes_no_further(secret: str) -> None:
 
 
 def test_words_are_quoted_and_bounded() -> None:
-    error = error_of(named("internal", 59, "a\nb\x1b[31m", "x" * 100_000), has_seen_output=False)
+    error = error_of(fault_in_message("internal", 59, "a\nb\x1b[31m", "x" * 100_000), has_seen_output=False)
     assert "\n" not in error.message
     assert "\x1b" not in error.message
     assert len(error.message) < 400
@@ -272,7 +277,7 @@ def test_hostile_bodies_never_raise(status: int, body: bytes) -> None:
 
 
 def test_a_fault_is_the_same_after_the_wire() -> None:
-    fault = named("resource_exhausted", 50, "Limit", "Try again in 5 s")
+    fault = fault_in_message("resource_exhausted", 50, "Limit", "Try again in 5 s")
     (item,) = ConnectDecoder().feed(end(fault))
     assert item.fault == fault
     assert error_of(item.fault, has_seen_output=False).headers == {"retry-after": "5"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.backends.cursor.wire.lending import fits
-from tests.backends.cursor.wire.saying import BASH, WEATHER, opening, read, result
+from tests.backends.cursor.wire.client_tools import fits
+from tests.backends.cursor.wire.server_messages import BASH, WEATHER, opening, read, result
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.decoder import DecoderReply
 from toolwire.backends.cursor.wire.exec_routing import ExecPlan, RunContext, answer_housekeeping, plan_exec
@@ -37,7 +37,7 @@ def test_replies_share_nothing() -> None:
     assert DecoderReply().send == []
 
 
-def asked(tools: tuple[Tool, ...] = (WEATHER,), local: tuple[str, ...] = (), **args: Any) -> Any:
+def housekeeping_result(tools: tuple[Tool, ...] = (WEATHER,), local: tuple[str, ...] = (), **args: Any) -> Any:
     context = RunContext(model="m", opening=opening(tools), new_call_id=str, fits=fits, local=frozenset(local))
     answered = answer_housekeeping(exec_of(agent.ExecServerMessage(id=3, exec_id="e", **args)), context)
     if answered is None:
@@ -53,12 +53,12 @@ def asked(tools: tuple[Tool, ...] = (WEATHER,), local: tuple[str, ...] = (), **a
 
 
 def test_the_context_is_the_openings() -> None:
-    result = asked(request_context_args=agent.RequestContextArgs())
+    result = housekeeping_result(request_context_args=agent.RequestContextArgs())
     assert result.success.request_context == opening().context
 
 
 def test_the_server_with_its_tools() -> None:
-    result = asked((WEATHER, BASH), mcp_state_exec_args=agent.McpStateExecArgs())
+    result = housekeeping_result((WEATHER, BASH), mcp_state_exec_args=agent.McpStateExecArgs())
     (server,) = result.success.servers
     assert (server.server_name, server.server_identifier) == ("tw", "tw")
     assert [tool.name for tool in server.tools] == ["weather", "bash"]
@@ -67,7 +67,7 @@ def test_the_server_with_its_tools() -> None:
 @pytest.mark.parametrize(("plan_exec", "count"), [("tw", 1), ("other", 0)])
 def test_only_servers_that_are_asked_for(plan_exec: str, count: int) -> None:
     args = agent.McpStateExecArgs(server_identifiers=[plan_exec])
-    result = asked(mcp_state_exec_args=args)
+    result = housekeeping_result(mcp_state_exec_args=args)
     assert result.HasField("success")
     assert len(result.success.servers) == count
 
@@ -75,7 +75,7 @@ def test_only_servers_that_are_asked_for(plan_exec: str, count: int) -> None:
 @pytest.mark.parametrize(("name", "is_ours"), [("weather", True), ("mcp_tw_weather", True), ("rain", False)])
 def test_the_clients_tools_may_be_called(name: str, is_ours: bool) -> None:
     args = agent.McpAllowlistPrecheckArgs(provider_identifier="tw", tool_name=name)
-    assert asked(mcp_allowlist_precheck_args=args).allowlisted is is_ours
+    assert housekeeping_result(mcp_allowlist_precheck_args=args).allowlisted is is_ours
 
 
 @pytest.mark.parametrize(
@@ -85,19 +85,19 @@ def test_a_command_may_run_where_the_gateway_runs_it(
     tools: tuple[Tool, ...], local: tuple[str, ...], may: bool
 ) -> None:
     args = agent.ShellAllowlistPrecheckArgs(command="ls")
-    assert asked(tools, local, shell_allowlist_precheck_args=args).allowlisted is may
+    assert housekeeping_result(tools, local, shell_allowlist_precheck_args=args).allowlisted is may
 
 
 def test_pages_may_not_be_fetched() -> None:
-    assert not asked(web_fetch_allowlist_precheck_args=agent.WebFetchAllowlistPrecheckArgs()).allowlisted
+    assert not housekeeping_result(web_fetch_allowlist_precheck_args=agent.WebFetchAllowlistPrecheckArgs()).allowlisted
 
 
 def test_work_is_not_housekeeping() -> None:
-    assert asked(read_args=agent.ReadArgs(path="a")) is None
-    assert asked() is None
+    assert housekeeping_result(read_args=agent.ReadArgs(path="a")) is None
+    assert housekeeping_result() is None
 
 
-def want(*tools: Tool, local: tuple[str, ...] = (), **args: Any) -> ExecPlan:
+def plan(*tools: Tool, local: tuple[str, ...] = (), **args: Any) -> ExecPlan:
     message = agent.AgentServerMessage(exec_server_message=agent.ExecServerMessage(id=3, exec_id="e", **args))
     context = RunContext(model="m", opening=opening(tools), new_call_id=str, fits=fits, local=frozenset(local))
     return plan_exec(exec_of(message.exec_server_message), message.SerializeToString(), context)
@@ -107,7 +107,7 @@ def test_a_call_has_the_clients_name_and_its_result_goes_to_the_exec() -> None:
     read_tool = Tool(name="read")
     name = opening([read_tool]).names.wire("read")
     assert name != "read"
-    found = want(read_tool, mcp_args=agent.McpArgs(name=f"mcp_tw_{name}", args={"a": to_value(1)}))
+    found = plan(read_tool, mcp_args=agent.McpArgs(name=f"mcp_tw_{name}", args={"a": to_value(1)}))
     assert (found.name, found.args) == ("read", {"a": 1})
     assert found.answer is not None
     sent = [read(data) for data in found.answer(result("x", "broken", is_error=True))]
@@ -117,7 +117,7 @@ def test_a_call_has_the_clients_name_and_its_result_goes_to_the_exec() -> None:
 
 
 def test_a_name_that_nobody_has() -> None:
-    found = want(WEATHER, BASH, mcp_args=agent.McpArgs(name="mcp_tw_rain", tool_name="rain"))
+    found = plan(WEATHER, BASH, mcp_args=agent.McpArgs(name="mcp_tw_rain", tool_name="rain"))
     missing = read(found.send[0]).exec_client_message.mcp_result.tool_not_found
     assert (missing.name, list(missing.available_tools)) == ("rain", ["weather", "bash"])
     assert found.answer is None
@@ -126,13 +126,13 @@ def test_a_name_that_nobody_has() -> None:
 
 
 def test_a_built_in_exec_is_borrowed_from_the_client() -> None:
-    found = want(BASH, local=("shell",), shell_args=agent.ShellArgs(command="ls"))
+    found = plan(BASH, local=("shell",), shell_args=agent.ShellArgs(command="ls"))
     assert (found.name, found.args["command"]) == ("bash", "ls")
     assert found.local == []
 
 
 def test_where_there_are_no_tools_the_gateway_works() -> None:
-    found = want(local=("shell",), shell_args=agent.ShellArgs(command="ls"))
+    found = plan(local=("shell",), shell_args=agent.ShellArgs(command="ls"))
     assert [exec.kind for exec in found.local] == ["shell"]
     assert (found.send, found.answer, found.loss) == ([], None, None)
 
@@ -145,20 +145,20 @@ def reason(found: ExecPlan) -> str:
 
 def test_a_refusal_says_what_else_there_is() -> None:
     args = agent.ShellArgs(command="ls")
-    assert "weather" in reason(want(WEATHER, shell_args=args))
-    assert "read" in reason(want(local=("read",), shell_args=args))
-    assert "no tools" in reason(want(shell_args=args))
+    assert "weather" in reason(plan(WEATHER, shell_args=args))
+    assert "read" in reason(plan(local=("read",), shell_args=args))
+    assert "no tools" in reason(plan(shell_args=args))
 
 
 def test_a_refusal_is_not_as_long_as_a_list_of_tools_may_be() -> None:
     tools = [Tool(name=f"tool{number}") for number in range(500)]
-    words = reason(want(*tools, shell_args=agent.ShellArgs(command="ls")))
+    words = reason(plan(*tools, shell_args=agent.ShellArgs(command="ls")))
     assert "and 400 more" in words
     assert len(words) < 2000
 
 
 def test_a_kind_that_nobody_knows_is_thrown() -> None:
-    found = want(WEATHER)
+    found = plan(WEATHER)
     assert read(found.send[0]).exec_client_control_message.HasField("throw")
     assert found.loss is not None
     assert found.loss.where == "unknown"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.backends.cursor.wire.saying import read
+from tests.backends.cursor.wire.server_messages import read
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.execs import (
     CANCEL,
@@ -69,7 +69,7 @@ QUERY_REFUSALS = {
 }
 
 
-def asked(member: str) -> Exec:
+def exec_for(member: str) -> Exec:
     message = agent.ExecServerMessage(id=7, exec_id="e7")
     field = ASKED[member]
     if field.message_type is None:
@@ -81,7 +81,7 @@ def asked(member: str) -> Exec:
 
 @pytest.mark.parametrize("member", ASKED)
 def test_every_kind_of_the_schema_can_be_declined(member: str) -> None:
-    exec = asked(member)
+    exec = exec_for(member)
     first, last = (read(data) for data in rejected(exec, "because"))
     assert last.exec_client_control_message.stream_close.id == 7
     if exec.kind in OPAQUE:
@@ -119,7 +119,7 @@ def test_an_unknown_kind_is_thrown() -> None:
 
 
 def test_a_prechecked_thing_is_not_allowed_by_an_empty_result() -> None:
-    message = read(rejected(asked("shell_allowlist_precheck_args"), "no")[0]).exec_client_message
+    message = read(rejected(exec_for("shell_allowlist_precheck_args"), "no")[0]).exec_client_message
     assert message.HasField("shell_allowlist_precheck_result")
     assert not message.shell_allowlist_precheck_result.allowlisted
 
@@ -137,7 +137,7 @@ def test_a_shell_stream_has_several_results_and_one_close() -> None:
 
 def test_what_is_no_result_is_refused() -> None:
     with pytest.raises(TypeError, match="no exec"):
-        answered(asked("read_args"), agent.McpTools())
+        answered(exec_for("read_args"), agent.McpTools())
 
 
 def test_heartbeats() -> None:
@@ -146,7 +146,7 @@ def test_heartbeats() -> None:
 
 
 def test_half_a_surrogate_pair_can_be_said() -> None:
-    exec = asked("read_args")
+    exec = exec_for("read_args")
     assert read(rejected(exec, "a\ud800b")[0]).exec_client_message.read_result.rejected.reason == "a\ufffdb"
     assert read(thrown(exec, "\udfff")[0]).exec_client_control_message.throw.error == "\ufffd"
 

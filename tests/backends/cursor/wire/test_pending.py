@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.backends.cursor.wire.saying import call, exec, results
+from tests.backends.cursor.wire.server_messages import call, exec, results
 from toolwire.backends.cursor.wire import agent, pending
 from toolwire.backends.cursor.wire.execs import Exec, exec_of
 from toolwire.backends.cursor.wire.pending import (
@@ -145,7 +145,7 @@ def test_execs_are_bounded() -> None:
     assert [deferred.add(unread_exec(number)) for number in range(pending.MAX_EXECS + 1)][-2:] == [True, False]
 
 
-def came(data: bytes) -> Exec:
+def exec_in(data: bytes) -> Exec:
     return exec_of(agent.AgentServerMessage.FromString(data).exec_server_message)
 
 
@@ -157,9 +157,9 @@ def test_open_until_the_exec_comes() -> None:
     announced = Announcements()
     assert started(announced, "call1\nfc_1")
     assert started(announced, "call2")
-    announced.resolve(came(call(1)))
+    announced.resolve(exec_in(call(1)))
     assert announced
-    announced.resolve(came(call(2, "call2\nfc_2")))
+    announced.resolve(exec_in(call(2, "call2\nfc_2")))
     assert not announced
 
 
@@ -172,7 +172,7 @@ def test_open_until_its_end_is_shown() -> None:
 
 def test_what_is_shown_behind_the_exec_opens_nothing() -> None:
     announced = Announcements()
-    announced.resolve(came(call(1)))
+    announced.resolve(exec_in(call(1)))
     announced.update("partial_tool_call", agent.PartialToolCallUpdate(call_id="call1"))
     assert not announced
 
@@ -180,7 +180,7 @@ def test_what_is_shown_behind_the_exec_opens_nothing() -> None:
 def test_an_exec_without_an_id_is_the_first_that_was_announced() -> None:
     announced = Announcements()
     started(announced, "call1")
-    announced.resolve(came(exec(1, pi_read_args=agent.PiReadExecArgs())))
+    announced.resolve(exec_in(exec(1, pi_read_args=agent.PiReadExecArgs())))
     assert not announced
 
 
@@ -192,5 +192,5 @@ def test_both_memories_are_bounded() -> None:
     announced = Announcements()
     for number in range(1000):
         started(announced, f"a{number}")
-        announced.resolve(came(call(number, f"b{number}")))
+        announced.resolve(exec_in(call(number, f"b{number}")))
     assert len(announced._open) == len(announced._done) == 256

@@ -36,7 +36,7 @@ SETUP = RunSetup(conversation_id="c0", run_id="r0", message_id="m0")
 BASH, READ = Tool(name="bash", description="runs", schema={"type": "object"}), Tool(name="read")
 
 
-def asked(*messages: Message, **members: Any) -> Request:
+def request_with(*messages: Message, **members: Any) -> Request:
     return Request(model="auto", messages=messages or (message("user", "hi"),), **members)
 
 
@@ -67,28 +67,30 @@ def test_the_first_message_is_the_one_encoded_by_hand() -> None:
         field(9, field(1, b"default")),
         field(25, b"r0"),
     ]
-    assert opening(asked(tools=(BASH,)), PLAIN).message == field(1, b"".join(run))
+    assert opening(request_with(tools=(BASH,)), PLAIN).message == field(1, b"".join(run))
 
 
 def test_the_context_goes_with_the_first_message_unless_it_is_to_be_asked_for() -> None:
     results = (message("user", "go"), message("assistant", call("a")), message("tool", result("a", "A")))
     for setup, messages in ((SETUP, ()), (SETUP, results), (replace(SETUP, results="resume"), results)):
-        made = opening(asked(*messages, tools=(BASH,)), setup)
+        made = opening(request_with(*messages, tools=(BASH,)), setup)
         action = run_of(made).action
         assert getattr(action, action.WhichOneof("action") or "").request_context == made.context
-        without = run_of(opening(asked(*messages, tools=(BASH,)), replace(setup, has_context=False))).action
+        without = run_of(opening(request_with(*messages, tools=(BASH,)), replace(setup, has_context=False))).action
         assert not getattr(without, without.WhichOneof("action") or "").HasField("request_context")
 
 
 def test_an_empty_conversation_state_is_there() -> None:
-    made = opening(asked(), SETUP)
+    made = opening(request_with(), SETUP)
     assert made.message[:2] == b"\x0a" + varint(len(made.message) - 2)
     assert made.message[2:4] == b"\x0a\x00"
     assert made.blobs == {}
 
 
 def test_history_is_given_by_ids_and_the_last_words_are_asked() -> None:
-    made = opening(asked(message("user", "one"), message("assistant", "two"), message("user", "three", IMAGE)), SETUP)
+    made = opening(
+        request_with(message("user", "one"), message("assistant", "two"), message("user", "three", IMAGE)), SETUP
+    )
     run = run_of(made)
     roots = list(run.conversation_state.root_prompt_messages_json)
     assert [decode(made.blobs[root])["role"] for root in roots] == ["user", "assistant"]
@@ -106,10 +108,10 @@ def test_history_is_given_by_ids_and_the_last_words_are_asked() -> None:
 
 def test_a_conversation_that_ends_with_results_is_resumed() -> None:
     messages = (message("user", "go"), message("assistant", call("a")), message("tool", result("a", "A", IMAGE)))
-    made = opening(asked(*messages, message("user", " ")), replace(SETUP, results="resume"))
+    made = opening(request_with(*messages, message("user", " ")), replace(SETUP, results="resume"))
     run = run_of(made)
     assert run.action.WhichOneof("action") == "resume_action"
-    other = opening(asked(*messages, message("user", " ")), SETUP)
+    other = opening(request_with(*messages, message("user", " ")), SETUP)
     assert run_of(other).action.user_message_action.user_message.text == "Go on with the results of the tools above."
     assert run_of(other).conversation_state == run.conversation_state
     roles = [decode(made.blobs[root])["role"] for root in run.conversation_state.root_prompt_messages_json]
@@ -117,39 +119,39 @@ def test_a_conversation_that_ends_with_results_is_resumed() -> None:
 
 
 def test_a_conversation_that_ends_with_the_assistant_goes_on_with_a_loss() -> None:
-    made = opening(asked(message("user", "count"), message("assistant", "1, 2,")), SETUP)
+    made = opening(request_with(message("user", "count"), message("assistant", "1, 2,")), SETUP)
     assert run_of(made).action.user_message_action.user_message.text == "Go on from where your last message stops."
     assert [loss.feature for loss in made.losses] == ["prefill"]
 
 
 def test_an_image_alone_has_words_beside_it() -> None:
-    made = opening(asked(message("user", IMAGE)), SETUP)
+    made = opening(request_with(message("user", IMAGE)), SETUP)
     assert run_of(made).action.user_message_action.user_message.text == "See what is attached."
 
 
 @pytest.mark.parametrize("messages", [(message("user", " "),), (message("user"), message("assistant", ""))])
 def test_nobody_is_asked_nothing(messages: tuple[Message, ...]) -> None:
     with pytest.raises(BadRequest, match="expected a message of the user"):
-        opening(asked(*messages), SETUP)
+        opening(request_with(*messages), SETUP)
     with pytest.raises(BadRequest):
         opening(Request(model="auto", messages=()), SETUP)
 
 
 def test_instructions_are_rules_and_not_part_of_what_is_asked() -> None:
-    made = opening(asked(message("system", "be kind"), message("user", "hi")), PLAIN)
+    made = opening(request_with(message("system", "be kind"), message("user", "hi")), PLAIN)
     assert [rule.content for rule in made.context.rules] == ["be kind"]
     assert b"be kind" not in made.message + b"".join(made.blobs.values())
 
 
 def test_an_instruction_alone_is_asked_as_the_users() -> None:
-    made = opening(asked(message("system", "one"), message("system", "two")), SETUP)
+    made = opening(request_with(message("system", "one"), message("system", "two")), SETUP)
     assert [rule.content for rule in made.context.rules] == ["one"]
     assert run_of(made).action.user_message_action.user_message.text == "two"
     assert [loss.feature for loss in made.losses] == ["role.system"]
 
 
 def test_tools_are_told_in_both_places() -> None:
-    made = opening(asked(tools=(BASH, READ)), SETUP)
+    made = opening(request_with(tools=(BASH, READ)), SETUP)
     assert [tool.tool_name for tool in run_of(made).mcp_tools.mcp_tools] == ["bash", "client_read"]
     assert list(run_of(made).mcp_tools.mcp_tools) == list(made.context.tools)
     assert made.tools == (BASH, READ)
@@ -170,21 +172,21 @@ def test_tools_are_told_in_both_places() -> None:
     ],
 )
 def test_a_choice_is_kept_by_what_is_offered(choice: ToolChoice | None, names: list[str], losses: list[str]) -> None:
-    request = asked(tools=(BASH, READ), tool_choice=choice)
+    request = request_with(tools=(BASH, READ), tool_choice=choice)
     assert [tool.name for tool in offered(request)] == names
     assert [loss.feature for loss in losses_of(request)] == losses
 
 
 def test_a_choice_does_not_change_the_words_of_the_history() -> None:
     messages = (message("user", "go"), message("assistant", call("a", "read")), message("tool", result("a", "A")))
-    free = opening(asked(*messages, tools=(BASH, READ)), SETUP)
-    none = opening(asked(*messages, tools=(BASH, READ), tool_choice=ToolChoice(mode="none")), SETUP)
+    free = opening(request_with(*messages, tools=(BASH, READ)), SETUP)
+    none = opening(request_with(*messages, tools=(BASH, READ), tool_choice=ToolChoice(mode="none")), SETUP)
     assert free.blobs == none.blobs
     assert none.tools == ()
 
 
 def test_what_there_is_no_member_for_is_lost() -> None:
-    request = asked(
+    request = request_with(
         tools=(replace(BASH, strict=True), Tool(name="id", schema={"const": 2**60})),
         max_tokens=10,
         parallel_calls=False,
@@ -212,11 +214,11 @@ def test_what_there_is_no_member_for_is_lost() -> None:
 
 
 def test_stop_sequences_and_single_calls_are_kept_elsewhere() -> None:
-    assert losses_of(asked(parallel_calls=False, tools=(BASH,), sampling=Sampling(stop=("END",)))) == []
+    assert losses_of(request_with(parallel_calls=False, tools=(BASH,), sampling=Sampling(stop=("END",)))) == []
 
 
 def test_the_model_and_its_parameters_are_asked_for() -> None:
-    run = run_of(opening(replace(asked(), model="gpt-5.1-codex-high[1m]"), SETUP))
+    run = run_of(opening(replace(request_with(), model="gpt-5.1-codex-high[1m]"), SETUP))
     wanted = run.requested_model
     assert (wanted.model_id, wanted.max_mode, run.model_details.max_mode) == ("gpt-5.1-codex", True, True)
     assert {one.id: one.value for one in wanted.parameters} == {"reasoning": "high"}
@@ -225,7 +227,7 @@ def test_the_model_and_its_parameters_are_asked_for() -> None:
 
 def test_a_flat_history_is_one_text_without_blobs() -> None:
     messages = (message("user", "go", IMAGE), message("assistant", call("a")), message("tool", result("a", "A")))
-    made = opening(asked(message("system", "be kind"), *messages), replace(SETUP, history="flat"))
+    made = opening(request_with(message("system", "be kind"), *messages), replace(SETUP, history="flat"))
     run = run_of(made)
     user_input = run.action.user_message_action.user_message
     assert (made.blobs, len(run.conversation_state.root_prompt_messages_json)) == ({}, 0)
@@ -238,7 +240,7 @@ def test_what_no_frame_holds_is_refused() -> None:
     large = "x" * (16 * 1024 * 1024)
     for messages in ((message("user", large),), (message("assistant", large), message("user", "hi"))):
         with pytest.raises(BadRequest, match="bytes") as caught:
-            opening(asked(*messages), SETUP)
+            opening(request_with(*messages), SETUP)
         assert caught.value.status == 413
 
 
@@ -247,9 +249,9 @@ def test_what_cannot_be_written_is_refused() -> None:
     for _ in range(100_000):
         deep = {"a": deep}
     with pytest.raises(BadRequest, match="deep"):
-        opening(asked(tools=(Tool(name="deep", schema=deep),)), SETUP)
+        opening(request_with(tools=(Tool(name="deep", schema=deep),)), SETUP)
     with pytest.raises(BadRequest, match="deep"):
-        opening(asked(message("assistant", ToolCall(id="a", name="b", raw="{}", args=deep))), SETUP)
+        opening(request_with(message("assistant", ToolCall(id="a", name="b", raw="{}", args=deep))), SETUP)
 
 
 @examples(60)
@@ -257,10 +259,10 @@ def test_what_cannot_be_written_is_refused() -> None:
 def test_whatever_comes_is_asked_the_same_way_twice_or_refused(messages: list[Message], history: Any) -> None:
     setup = replace(SETUP, history=history)
     try:
-        made = opening(asked(*messages, tools=(READ,)), setup)
+        made = opening(request_with(*messages, tools=(READ,)), setup)
     except BadRequest:
         return
-    again = opening(asked(*messages, tools=(READ,)), setup)
+    again = opening(request_with(*messages, tools=(READ,)), setup)
     assert (made.message, made.blobs, made.losses) == (again.message, again.blobs, again.losses)
     action = run_of(made).action
     user_input = action.user_message_action.user_message
@@ -270,7 +272,8 @@ def test_whatever_comes_is_asked_the_same_way_twice_or_refused(messages: list[Me
 
 def test_the_same_image_is_the_same_in_the_next_turn() -> None:
     first, second = (
-        run_of(opening(asked(message("user", text, Media(kind="image", data=PIXEL))), SETUP)) for text in ("a", "b")
+        run_of(opening(request_with(message("user", text, Media(kind="image", data=PIXEL))), SETUP))
+        for text in ("a", "b")
     )
     images = [
         run.action.user_message_action.user_message.selected_context.selected_images[0] for run in (first, second)
@@ -283,8 +286,8 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9
 
 
 def demands(choice: ToolChoice | None = None, tools: tuple[Tool, ...] = (), **members: Any) -> list[str]:
-    asked = Request(model="m", messages=(), tools=tools, tool_choice=choice, **members)
-    return demands_of(asked, tools, WireNames.of(tools))
+    request_with = Request(model="m", messages=(), tools=tools, tool_choice=choice, **members)
+    return demands_of(request_with, tools, WireNames.of(tools))
 
 
 def test_a_context_says_all_that_is_known() -> None:

@@ -53,11 +53,11 @@ def test_cut_at_every_place_it_is_the_same(text: str) -> None:
 def test_nothing_but_marks_and_the_lines_behind_them_is_lost(words: list[str]) -> None:
     whole, pieces = "".join(words), split(*words)
     assert split(whole) == pieces
-    told = "".join(text for _, text in pieces)
+    joined = "".join(text for _, text in pieces)
     rest = iter(whole)
-    assert all(character in rest for character in told), "it is what was said, in order"
-    assert told.count("a") == whole.count("a")
-    assert "<think>" in whole or told == whole
+    assert all(character in rest for character in joined), "it is what was said, in order"
+    assert joined.count("a") == whole.count("a")
+    assert "<think>" in whole or joined == whole
 
 
 def test_blanks_are_not_held_for_ever() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from tests.backends.cursor.wire.lending import BASH, client, fits, lent, result
+from tests.backends.cursor.wire.client_tools import BASH, client, fits, map_to_client, result
 from tests.thorough import examples
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.builtin_tools.commands import MAX_LENGTH, command_of, framed_output, in_folder
@@ -43,9 +43,9 @@ def run(command: str, folder: Path, shell: str = "bash") -> str:
     return done.stdout + done.stderr
 
 
-def told(kind: str, args: Any, folder: Path, *, wrapped: bool = False, shell: str = "bash") -> Any:
+def run_command(kind: str, args: Any, folder: Path, *, wrapped: bool = False, shell: str = "bash") -> Any:
     """Run as the client would, and answered with what it printed."""
-    call = lent(kind, args, [BASH])
+    call = map_to_client(kind, args, [BASH])
     output = run(call.args["command"], folder, shell)
     if wrapped:
         output = f"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n{output}"
@@ -56,16 +56,20 @@ def told(kind: str, args: Any, folder: Path, *, wrapped: bool = False, shell: st
 @pytest.mark.parametrize("name", NAMES)
 def test_files_of_any_name_are_written_read_listed_found_and_deleted(tmp_path: Path, name: str) -> None:
     path, text = f"{name}/{name}", f"needle '{name}' $(touch bad)\nlast"
-    assert told("write", agent.WriteArgs(path=path, file_text=text), tmp_path).success.file_size == len(text.encode())
+    assert run_command("write", agent.WriteArgs(path=path, file_text=text), tmp_path).success.file_size == len(
+        text.encode()
+    )
     assert (tmp_path / name / name).read_text() == text
-    assert told("read", agent.ReadArgs(path=path), tmp_path, wrapped=True).success.content == text
-    tree = told("ls", agent.LsArgs(path=name), tmp_path).success.directory_tree_root
+    assert run_command("read", agent.ReadArgs(path=path), tmp_path, wrapped=True).success.content == text
+    tree = run_command("ls", agent.LsArgs(path=name), tmp_path).success.directory_tree_root
     assert [file.name for file in tree.children_files] == name.split("\n")
-    hits = told("grep", agent.GrepArgs(pattern="needle", path=name), tmp_path).success
+    hits = run_command("grep", agent.GrepArgs(pattern="needle", path=name), tmp_path).success
     assert "needle" in hits.workspace_results[name].content.matches[0].matches[0].content
-    found = told("grep", agent.GrepArgs(glob="*", path=name), tmp_path).success.workspace_results[name].files.files
+    found = (
+        run_command("grep", agent.GrepArgs(glob="*", path=name), tmp_path).success.workspace_results[name].files.files
+    )
     assert "\n".join(found).endswith(name)
-    assert told("delete", agent.DeleteArgs(path=path), tmp_path).success.deleted_file == path
+    assert run_command("delete", agent.DeleteArgs(path=path), tmp_path).success.deleted_file == path
     assert not (tmp_path / name / name).exists()
     assert not list(tmp_path.rglob("bad"))
 
@@ -83,45 +87,45 @@ def test_a_command_begins_in_a_folder_of_any_name(tmp_path: Path, name: str) -> 
 @given(st.text(st.characters(codec="utf-8"), max_size=300))
 def test_any_text_is_written_and_read_to_the_byte(tmp_path: Path, text: str) -> None:
     if "\0" not in text:
-        assert told("write", agent.WriteArgs(path="f", file_text=text), tmp_path).success.file_size == len(
+        assert run_command("write", agent.WriteArgs(path="f", file_text=text), tmp_path).success.file_size == len(
             text.encode()
         )
         assert (tmp_path / "f").read_bytes() == text.encode()
     if not set(text) & set("\0\r"):
-        assert told("read", agent.ReadArgs(path="f"), tmp_path).success.content == text
+        assert run_command("read", agent.ReadArgs(path="f"), tmp_path).success.content == text
 
 
 def test_bytes_are_written_as_they_are(tmp_path: Path) -> None:
     data = bytes(range(256))
-    assert told("write", agent.WriteArgs(path="deep/f", file_bytes=data), tmp_path).success.file_size == 256
+    assert run_command("write", agent.WriteArgs(path="deep/f", file_bytes=data), tmp_path).success.file_size == 256
     assert (tmp_path / "deep/f").read_bytes() == data
 
 
 def test_a_file_with_our_own_marks_is_read_whole(tmp_path: Path) -> None:
     text = "toolwire-end 0\ntoolwire-begin 1 1\ntoolwire-none\n\n"
     (tmp_path / "f").write_text("x" + text)
-    assert told("read", agent.ReadArgs(path="f"), tmp_path).success.content == "x" + text
+    assert run_command("read", agent.ReadArgs(path="f"), tmp_path).success.content == "x" + text
 
 
 def test_some_lines_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("1\n2\n3\n4\n")
-    part = told("read", agent.ReadArgs(path="f", offset=2, limit=2), tmp_path).success
+    part = run_command("read", agent.ReadArgs(path="f", offset=2, limit=2), tmp_path).success
     assert (part.content, part.range_applied, part.total_lines, part.file_size) == ("2\n3\n", True, 4, 8)
-    assert told("read", agent.ReadArgs(path="f", offset=3), tmp_path).success.content == "3\n4\n"
-    assert not told("read", agent.ReadArgs(path="f", offset=-2), tmp_path).success.range_applied
+    assert run_command("read", agent.ReadArgs(path="f", offset=3), tmp_path).success.content == "3\n4\n"
+    assert not run_command("read", agent.ReadArgs(path="f", offset=-2), tmp_path).success.range_applied
 
 
 def test_what_is_not_there_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    assert told("read", agent.ReadArgs(path="none"), tmp_path).WhichOneof("result") == "file_not_found"
-    assert "folder" in told("read", agent.ReadArgs(path="folder"), tmp_path).error.error
-    assert told("delete", agent.DeleteArgs(path="none"), tmp_path).WhichOneof("result") == "file_not_found"
-    assert told("write", agent.WriteArgs(path="folder", file_text="x"), tmp_path).WhichOneof("result") == "error"
+    assert run_command("read", agent.ReadArgs(path="none"), tmp_path).WhichOneof("result") == "file_not_found"
+    assert "folder" in run_command("read", agent.ReadArgs(path="folder"), tmp_path).error.error
+    assert run_command("delete", agent.DeleteArgs(path="none"), tmp_path).WhichOneof("result") == "file_not_found"
+    assert run_command("write", agent.WriteArgs(path="folder", file_text="x"), tmp_path).WhichOneof("result") == "error"
 
 
 def test_a_file_that_came_in_part_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("line\n" * 1000)
-    call = lent("read", agent.ReadArgs(path="f"), [BASH])
+    call = map_to_client("read", agent.ReadArgs(path="f"), [BASH])
     output = run(call.args["command"], tmp_path)
     assert result(call, output).success.content == "line\n" * 1000
     middle = output[:500] + "\n[... omitted 900 of 1000 lines ...]\n" + output[-500:]
@@ -131,7 +135,7 @@ def test_a_file_that_came_in_part_is_an_error(tmp_path: Path) -> None:
 
 def test_a_binary_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"\xff\xfe\0\1")
-    assert told("read", agent.ReadArgs(path="f"), tmp_path).WhichOneof("result") == "error"
+    assert run_command("read", agent.ReadArgs(path="f"), tmp_path).WhichOneof("result") == "error"
 
 
 @pytest.mark.slow
@@ -143,7 +147,7 @@ def test_lines_and_names_are_searched_as_asked(tmp_path: Path) -> None:
     (tmp_path / ".git/c.py").write_text("needle\n")
 
     def files(**args: Any) -> set[str]:
-        found = told("grep", agent.GrepArgs(**args), tmp_path).success.workspace_results["."].files.files
+        found = run_command("grep", agent.GrepArgs(**args), tmp_path).success.workspace_results["."].files.files
         return {file.removeprefix("./") for file in found}
 
     assert files(glob="**/*.py") == {"src/deep/a.py"}
@@ -154,9 +158,9 @@ def test_lines_and_names_are_searched_as_asked(tmp_path: Path) -> None:
         "src/b.ts",
         "src/deep/a.py",
     }
-    counted = told("grep", agent.GrepArgs(pattern="needle", output_mode="count", glob="*.ts"), tmp_path).success
+    counted = run_command("grep", agent.GrepArgs(pattern="needle", output_mode="count", glob="*.ts"), tmp_path).success
     assert counted.workspace_results["."].count.total_matches == 1
-    nothing = told("grep", agent.GrepArgs(pattern="absent"), tmp_path).success
+    nothing = run_command("grep", agent.GrepArgs(pattern="absent"), tmp_path).success
     assert not nothing.workspace_results["."].content.matches
 
 
@@ -194,7 +198,7 @@ def test_a_search_that_fails_is_an_error_and_no_match(
         pytest.skip(f"{shell} is not installed")
     (tmp_path / "work").mkdir()
     (tmp_path / "work/a.py").write_text("needle\n")
-    found = told(kind, args, tmp_path, shell=shell)
+    found = run_command(kind, args, tmp_path, shell=shell)
     assert found.WhichOneof("result") == "error"
     assert re.search(words, found.error.error)
     assert "toolwire" not in found.error.error
@@ -205,15 +209,15 @@ def test_a_search_that_fails_is_an_error_and_no_match(
 def test_a_search_that_finds_more_than_is_shown_or_nothing_is_a_success(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/a.py").write_text("needle\n" * 100_000)
-    found = told("grep", agent.GrepArgs(pattern="needle", path="work", head_limit=7), tmp_path).success
+    found = run_command("grep", agent.GrepArgs(pattern="needle", path="work", head_limit=7), tmp_path).success
     assert found.workspace_results["work"].content.total_matched_lines == 7
-    none = told("grep", agent.GrepArgs(pattern="hay", path="work"), tmp_path).success
+    none = run_command("grep", agent.GrepArgs(pattern="hay", path="work"), tmp_path).success
     assert not none.workspace_results["work"].content.matches
-    assert told("pi_grep", agent.PiGrepExecArgs(pattern="hay", path="work"), tmp_path).success.output == ""
+    assert run_command("pi_grep", agent.PiGrepExecArgs(pattern="hay", path="work"), tmp_path).success.output == ""
 
 
 def test_what_matches_beside_a_file_that_cannot_be_searched_is_found(tmp_path: Path) -> None:
-    call = lent("grep", agent.GrepArgs(pattern="x"), [BASH])
+    call = map_to_client("grep", agent.GrepArgs(pattern="x"), [BASH])
     output = "toolwire-begin\na.py:1:x\n\ntoolwire-errors\ngrep: b.py: Permission denied\n2\ntoolwire-end 2\n"
     [file] = result(call, output).success.workspace_results["."].content.matches
     assert [match.content for match in file.matches] == ["x"]

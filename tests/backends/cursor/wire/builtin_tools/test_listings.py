@@ -8,12 +8,12 @@ from toolwire.backends.cursor.wire.builtin_tools.listings import extension, file
 from toolwire.backends.cursor.wire.builtin_tools.requests import ToolRequest
 
 
-def wish(**values: Any) -> ToolRequest:
+def request_for(**values: Any) -> ToolRequest:
     return ToolRequest("grep", {"pattern": "x", **values})
 
 
 def lines(text: str, **values: Any) -> list[tuple[str, int, str]]:
-    content = grep_result(text, wish(**values)).success.workspace_results["."].content
+    content = grep_result(text, request_for(**values)).success.workspace_results["."].content
     return [(file.file, line.line_number, line.content) for file in content.matches for line in file.matches]
 
 
@@ -65,25 +65,25 @@ def test_lines_by_file_in_the_words_of_several_clients(text: str) -> None:
 
 
 def test_lines_around_are_told_apart() -> None:
-    found = grep_result("a.py-2-before\na.py:3:x\n--\n", wish(context=1)).success.workspace_results["."].content
+    found = grep_result("a.py-2-before\na.py:3:x\n--\n", request_for(context=1)).success.workspace_results["."].content
     assert [(line.line_number, line.is_context_line) for line in found.matches[0].matches] == [(2, True), (3, False)]
     assert (found.total_lines, found.total_matched_lines) == (2, 1)
 
 
 def test_lines_become_what_was_asked_for() -> None:
     text = "a.py:3:x\na.py:4:x\nb.py:1:x\n"
-    files = grep_result(text, wish(mode="files_with_matches")).success.workspace_results["."].files
+    files = grep_result(text, request_for(mode="files_with_matches")).success.workspace_results["."].files
     assert (list(files.files), files.total_files) == (["a.py", "b.py"], 2)
-    counts = grep_result(text, wish(mode="count")).success.workspace_results["."].count
+    counts = grep_result(text, request_for(mode="count")).success.workspace_results["."].count
     assert ([(one.file, one.count) for one in counts.counts], counts.total_matches) == ([("a.py", 2), ("b.py", 1)], 3)
-    told = grep_result("a.py:7\nb.py:0\n", wish(mode="count")).success.workspace_results["."].count
-    assert [(one.file, one.count) for one in told.counts] == [("a.py", 7)]
+    found = grep_result("a.py:7\nb.py:0\n", request_for(mode="count")).success.workspace_results["."].count
+    assert [(one.file, one.count) for one in found.counts] == [("a.py", 7)]
 
 
 @pytest.mark.parametrize("mode", ["content", "files_with_matches", "count", "odd"])
 def test_nothing_found_is_a_success(mode: str) -> None:
     for text in ("", "No files found", "No matches found for pattern", "Found 0 files"):
-        found = grep_result(text, wish(mode=mode, path="/w")).success.workspace_results["/w"]
+        found = grep_result(text, request_for(mode=mode, path="/w")).success.workspace_results["/w"]
         assert not found.content.matches
         assert not found.files.files
         assert not found.count.counts

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.backends.cursor.wire.lending import BASH, TEXT, TEXTS, client, fits, lent, result, tool
+from tests.backends.cursor.wire.client_tools import BASH, TEXT, TEXTS, client, fits, map_to_client, result, tool
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.builtin_tools.mapper import map_exec
 from toolwire.backends.cursor.wire.builtin_tools.requests import ABILITIES
@@ -39,7 +39,7 @@ _EDIT = agent.PiEditExecArgs(path="/w/a", edits=[agent.PiEditReplacement(old_tex
 @pytest.mark.parametrize(("kind", "args"), _EXECS, ids=[kind for kind, _ in _EXECS])
 def test_every_exec_becomes_a_call_that_this_client_takes(who: str, kind: str, args: Any) -> None:
     tools = client(who)
-    call = lent(kind, args, tools)
+    call = map_to_client(kind, args, tools)
     (chosen,) = [one for one in tools if one.name == call.name]
     assert chosen.schema is not None
     jsonschema.validate(call.args, chosen.schema)
@@ -48,28 +48,31 @@ def test_every_exec_becomes_a_call_that_this_client_takes(who: str, kind: str, a
 def test_each_client_by_its_own_names() -> None:
     opencode, claude, codex = client("opencode"), client("claude-code"), client("codex")
     shell = agent.ShellArgs(command="ls", working_directory="/w d", timeout=5000)
-    found = lent("shell", shell, opencode)
+    found = map_to_client("shell", shell, opencode)
     assert (found.name, found.args) == ("bash", {"command": "ls", "workdir": "/w d", "timeout": 5000})
-    found = lent("shell", shell, claude)
+    found = map_to_client("shell", shell, claude)
     assert (found.name, found.args) == ("Bash", {"command": "(cd -- '/w d' || exit 1\nls\n)", "timeout": 5000})
-    found = lent("shell", shell, codex)
+    found = map_to_client("shell", shell, codex)
     assert (found.name, found.args) == ("exec_command", {"cmd": "ls", "workdir": "/w d", "yield_time_ms": 5000})
     read = agent.ReadArgs(path="/w/a", offset=2, limit=3)
-    assert lent("read", read, opencode).args == {"filePath": "/w/a", "offset": 2, "limit": 3}
-    assert lent("read", read, claude).args == {"file_path": "/w/a", "offset": 2, "limit": 3}
-    assert lent("read", read, codex).name == "exec_command"
+    assert map_to_client("read", read, opencode).args == {"filePath": "/w/a", "offset": 2, "limit": 3}
+    assert map_to_client("read", read, claude).args == {"file_path": "/w/a", "offset": 2, "limit": 3}
+    assert map_to_client("read", read, codex).name == "exec_command"
     write = agent.WriteArgs(path="/w/a", file_text="x\n")
-    assert lent("write", write, opencode).args == {"filePath": "/w/a", "content": "x\n"}
-    assert lent("write", write, claude).args == {"file_path": "/w/a", "content": "x\n"}
+    assert map_to_client("write", write, opencode).args == {"filePath": "/w/a", "content": "x\n"}
+    assert map_to_client("write", write, claude).args == {"file_path": "/w/a", "content": "x\n"}
     edited = {"filePath": "/w/a", "oldString": "a", "newString": "b"}
-    assert (lent("pi_edit", _EDIT, opencode).name, lent("pi_edit", _EDIT, opencode).args) == ("edit", edited)
-    assert lent("pi_edit", _EDIT, claude).args == {"file_path": "/w/a", "old_string": "a", "new_string": "b"}
+    assert (map_to_client("pi_edit", _EDIT, opencode).name, map_to_client("pi_edit", _EDIT, opencode).args) == (
+        "edit",
+        edited,
+    )
+    assert map_to_client("pi_edit", _EDIT, claude).args == {"file_path": "/w/a", "old_string": "a", "new_string": "b"}
     grep = agent.GrepArgs(pattern="x", path="/w", glob="*.py", case_insensitive=True)
-    assert lent("grep", grep, opencode).args == {"pattern": "(?i)x", "path": "/w", "include": "*.py"}
-    assert lent("grep", grep, claude).name == "Bash"
-    assert lent("grep", agent.GrepArgs(glob="*.py"), opencode).name == "glob"
-    assert lent("ls", agent.LsArgs(path="/w"), opencode).name == "bash"
-    assert lent("fetch", agent.FetchArgs(url="http://x"), opencode).args == {"url": "http://x"}
+    assert map_to_client("grep", grep, opencode).args == {"pattern": "(?i)x", "path": "/w", "include": "*.py"}
+    assert map_to_client("grep", grep, claude).name == "Bash"
+    assert map_to_client("grep", agent.GrepArgs(glob="*.py"), opencode).name == "glob"
+    assert map_to_client("ls", agent.LsArgs(path="/w"), opencode).name == "bash"
+    assert map_to_client("fetch", agent.FetchArgs(url="http://x"), opencode).args == {"url": "http://x"}
 
 
 def test_other_clients_tools_are_known_too() -> None:
@@ -80,31 +83,34 @@ def test_other_clients_tools_are_known_too() -> None:
         tool("list_dir", "path", path=TEXT),
         tool("file_search", "query", query=TEXT),
     ]  # fmt: skip
-    assert lent("read", agent.ReadArgs(path="/a", offset=5, limit=10), vscode).args == {
+    assert map_to_client("read", agent.ReadArgs(path="/a", offset=5, limit=10), vscode).args == {
         "filePath": "/a", "startLine": 5, "endLine": 14,
     }  # fmt: skip
-    assert lent("read", agent.ReadArgs(path="/a"), vscode).args["startLine"] == 1
-    assert lent("shell", agent.ShellArgs(command="ls"), vscode).args["isBackground"] is False
-    assert lent("grep", agent.GrepArgs(pattern="a"), vscode).args == {"query": "a", "isRegexp": True}
-    assert lent("ls", agent.LsArgs(path="/w"), vscode).args == {"path": "/w"}
-    assert lent("pi_find", agent.PiFindExecArgs(pattern="*.py"), vscode).args == {"query": "*.py"}
+    assert map_to_client("read", agent.ReadArgs(path="/a"), vscode).args["startLine"] == 1
+    assert map_to_client("shell", agent.ShellArgs(command="ls"), vscode).args["isBackground"] is False
+    assert map_to_client("grep", agent.GrepArgs(pattern="a"), vscode).args == {"query": "a", "isRegexp": True}
+    assert map_to_client("ls", agent.LsArgs(path="/w"), vscode).args == {"path": "/w"}
+    assert map_to_client("pi_find", agent.PiFindExecArgs(pattern="*.py"), vscode).args == {"query": "*.py"}
     webfetch = tool("WebFetch", "url", "prompt", url=TEXT, prompt=TEXT)
-    assert set(lent("fetch", agent.FetchArgs(url="http://x"), [webfetch]).args) == {"url", "prompt"}
+    assert set(map_to_client("fetch", agent.FetchArgs(url="http://x"), [webfetch]).args) == {"url", "prompt"}
     zero_based = tool(
         "read_file", "absolute_path", absolute_path=TEXT, offset={"type": "number", "description": "0-based line"}
     )
-    assert lent("read", agent.ReadArgs(path="/a", offset=5), [zero_based]).args == {"absolute_path": "/a", "offset": 4}
+    assert map_to_client("read", agent.ReadArgs(path="/a", offset=5), [zero_based]).args == {
+        "absolute_path": "/a",
+        "offset": 4,
+    }
 
 
 def test_a_command_follows_the_types_of_the_tool() -> None:
     array = tool("shell", "command", command=TEXTS, timeout_ms={"type": "integer"}, workdir=TEXT)
-    assert lent("shell", agent.ShellArgs(command="a | b", timeout=9), [array]).args == {
+    assert map_to_client("shell", agent.ShellArgs(command="a | b", timeout=9), [array]).args == {
         "command": ["bash", "-lc", "a | b"],
         "timeout_ms": 9,
     }
     several = tool("shell", "commands", commands=TEXTS)
-    assert lent("shell", agent.ShellArgs(command="a"), [several]).args == {"commands": ["a"]}
-    assert lent("pi_bash", agent.PiBashExecArgs(command="a"), [several]).args == {"commands": ["a"]}
+    assert map_to_client("shell", agent.ShellArgs(command="a"), [several]).args == {"commands": ["a"]}
+    assert map_to_client("pi_bash", agent.PiBashExecArgs(command="a"), [several]).args == {"commands": ["a"]}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +123,7 @@ def test_a_command_follows_the_types_of_the_tool() -> None:
     ],
 )
 def test_times_are_in_the_units_of_the_tool(schema: dict[str, Any], expected: int | None) -> None:
-    call = lent(
+    call = map_to_client(
         "shell", agent.ShellArgs(command="a", timeout=2500), [tool("bash", "command", command=TEXT, timeout=schema)]
     )
     assert call.args.get("timeout") == expected
@@ -126,7 +132,7 @@ def test_times_are_in_the_units_of_the_tool(schema: dict[str, Any], expected: in
 def test_what_a_tool_demands_and_nobody_knows_makes_it_useless() -> None:
     odd = tool("read", "path", "passphrase", path=TEXT, passphrase=TEXT)
     assert map_exec(Exec(1, "", "read", agent.ReadArgs(path="a")), [odd], fits) is None
-    assert lent("read", agent.ReadArgs(path="a"), [odd, BASH]).name == "bash"
+    assert map_to_client("read", agent.ReadArgs(path="a"), [odd, BASH]).name == "bash"
     strange = Tool(
         name="read", schema={"type": "object", "properties": {"path": {"$ref": "#/x"}}, "required": ["path"]}
     )
@@ -158,16 +164,16 @@ def test_a_boolean_is_no_number(choices: list[Any], is_taken: bool) -> None:
 
 def test_a_tool_that_cannot_narrow_is_not_asked() -> None:
     bare = tool("grep", "pattern", pattern=TEXT)
-    assert lent("grep", agent.GrepArgs(pattern="x"), [bare, BASH]).name == "grep"
-    assert lent("grep", agent.GrepArgs(pattern="x", glob="*.py"), [bare, BASH]).name == "bash"
+    assert map_to_client("grep", agent.GrepArgs(pattern="x"), [bare, BASH]).name == "grep"
+    assert map_to_client("grep", agent.GrepArgs(pattern="x", glob="*.py"), [bare, BASH]).name == "bash"
     assert map_exec(Exec(1, "", "grep", agent.GrepArgs(pattern="x", glob="*.py")), [bare], fits) is None
 
 
 def test_names_with_a_namespace_come_last() -> None:
     remote = tool("mcp__files__read_file", "path", path=TEXT)
     own = tool("Read", "file_path", file_path=TEXT)
-    assert lent("read", agent.ReadArgs(path="a"), [remote, own]).name == "Read"
-    assert lent("read", agent.ReadArgs(path="a"), [remote]).name == "mcp__files__read_file"
+    assert map_to_client("read", agent.ReadArgs(path="a"), [remote, own]).name == "Read"
+    assert map_to_client("read", agent.ReadArgs(path="a"), [remote]).name == "mcp__files__read_file"
 
 
 def test_only_tools_that_take_arguments_are_borrowed() -> None:
@@ -187,7 +193,7 @@ def test_several_edits_are_one_call_or_none() -> None:
     inner = {"type": "object", "properties": {"oldText": TEXT, "newText": TEXT}, "required": ["oldText", "newText"]}
     many = tool("edit", "path", "edits", path=TEXT, edits={"type": "array", "items": inner})
     change = {"oldText": "a", "newText": "b"}
-    assert lent("pi_edit", two, [many]).args == {"path": "a", "edits": [change, change]}
+    assert map_to_client("pi_edit", two, [many]).args == {"path": "a", "edits": [change, change]}
     assert map_exec(Exec(1, "", "pi_edit", two), client("claude-code"), fits) is None
 
 
@@ -208,12 +214,12 @@ def test_every_ability_names_what_it_needs() -> None:
 def test_whatever_a_client_answers_is_a_typed_result(
     which: tuple[str, Any], who: str, text: str, is_error: bool
 ) -> None:
-    call = lent(*which, client(who))
+    call = map_to_client(*which, client(who))
     result_of = ToolResult(call_id="c", parts=(Text(text=text),), is_error=is_error)
     for data in call.answer(result_of):
         agent.AgentClientMessage.FromString(data)
 
 
 def test_half_a_character_is_no_exception() -> None:
-    call = lent("shell", agent.ShellArgs(command="a"), [BASH])
+    call = map_to_client("shell", agent.ShellArgs(command="a"), [BASH])
     assert result(call, "x\ud800y").success.stdout == "x\ufffdy"

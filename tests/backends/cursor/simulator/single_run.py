@@ -16,12 +16,12 @@ TRANSPORTS = ("run", "run_sse")
 QUICK = Settings(heartbeat=0.05, append_wait=0.1)
 
 
-def call_and_tell(**call: Any) -> Any:
-    """Text, a call, and then what the tool said."""
+def call_and_report(**call: Any) -> Any:
+    """Text, a call, and then the result of the tool."""
     return play([Say("One moment."), MakeCall("look", {"path": "a", "n": 3}, **call)], Say("It said {{result:0}}."))
 
 
-def played(
+def run_once(
     transport: str = "run",
     *,
     model: Any = None,
@@ -36,7 +36,7 @@ def played(
     offered = [tool()] if tools is None else list(tools)
 
     async def main() -> tuple[Client, Journal]:
-        async with Simulator(model=model or call_and_tell(), faults=faults, settings=settings) as simulator:
+        async with Simulator(model=model or call_and_report(), faults=faults, settings=settings) as simulator:
             client = Client(simulator.url)
             client.tools = offered
             prepare(client)

@@ -1,4 +1,4 @@
-"""The tools of real clients, as they send them, and execs that borrow them.
+"""The tools of real clients, as they send them, and execs that are mapped to them.
 
 client_tools.json: recorded from OpenCode 1.18.33, Claude Code 2.1.325 and Codex 0.166.0, descriptions shortened.
 """
@@ -41,23 +41,23 @@ def fits(tool: Tool, arguments: JsonObject) -> bool:
     return checker is not None and checker.fits(arguments, 1000)
 
 
-def lent(kind: str, args: Any, tools: list[Tool], known: KnownFiles | None = None) -> MappedCall:
+def map_to_client(kind: str, args: Any, tools: list[Tool], known: KnownFiles | None = None) -> MappedCall:
     found = map_exec(Exec(3, "three", kind, args), tools, fits, known)
     assert found is not None
     return found
 
 
 def results(call: MappedCall, text: str, *, is_error: bool = False, image: str = "") -> list[Any]:
-    """What the server is told; the last message must be the close."""
+    """The results that the server gets; the last message must be the close."""
     parts: list[Text | Media] = [Text(text=text)]
     if image:
         parts.append(Media(kind="image", mime="image/png", data=image))
     data = call.answer(ToolResult(call_id="c", parts=tuple(parts), is_error=is_error))
     messages = [agent.AgentClientMessage.FromString(one) for one in data]
     assert messages[-1].exec_client_control_message.stream_close.id == 3
-    told = [message.exec_client_message for message in messages[:-1]]
-    assert all((one.id, one.exec_id) == (3, "three") for one in told)
-    return [getattr(one, one.WhichOneof("message")) for one in told]
+    answers = [message.exec_client_message for message in messages[:-1]]
+    assert all((one.id, one.exec_id) == (3, "three") for one in answers)
+    return [getattr(one, one.WhichOneof("message")) for one in answers]
 
 
 def result(call: MappedCall, text: str, *, is_error: bool = False, image: str = "") -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from tests.backends.cursor.serving import config
+from tests.backends.cursor.http2_server import config
 from tests.backends.http.loopback import Loopback
 from toolwire.backends.cursor.wire import agent
 from toolwire.config.file import BackendConfig
@@ -16,7 +16,7 @@ from toolwire.wire.connect import ConnectDecoder, ConnectFrame
 OPEN = b"HTTP/1.1 200 OK\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-class Asked(Struct):
+class HttpRequest(Struct):
     path: str
     headers: dict[str, str]
     body: bytes
@@ -36,29 +36,29 @@ class Asked(Struct):
         self.writer.write(b"0\r\n\r\n")
 
 
-class Plain(Loopback):
+class Http1Server(Loopback):
     """Every request goes to the handler, one after the other on each connection."""
 
-    def __init__(self, handler: Callable[[Asked], Awaitable[None]]) -> None:
+    def __init__(self, handler: Callable[[HttpRequest], Awaitable[None]]) -> None:
         super().__init__(self._connected)
-        self.asked: list[Asked] = []
+        self.requests: list[HttpRequest] = []
         self._answer = handler
 
     @property
     def target(self) -> BackendConfig:
         return config(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
 
-    def named(self, word: str) -> list[Asked]:
-        return [asked for asked in self.asked if asked.path.endswith(word)]
+    def named(self, word: str) -> list[HttpRequest]:
+        return [request for request in self.requests if request.path.endswith(word)]
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
             body = await reader.readexactly(int(headers.get("content-length", "0")))
-            asked = Asked(head[0].split(" ")[1], headers, body, writer)
-            self.asked.append(asked)
-            await self._answer(asked)
+            request = HttpRequest(head[0].split(" ")[1], headers, body, writer)
+            self.requests.append(request)
+            await self._answer(request)
             await writer.drain()
 
 
@@ -71,30 +71,30 @@ class Halves:
         self.numbers: list[int] = []
         self.messages: list[bytes] = []
         self.order: list[str] = []
-        self.reply: Asked | None = None
+        self.reply: HttpRequest | None = None
         self.refusal: tuple[int, bytes] | None = None
         self.delay = 0.0
 
-    async def __call__(self, asked: Asked) -> None:
-        self.order.append(asked.path.rpartition("/")[2])
-        if asked.path.endswith("RunSSE"):
-            [item] = ConnectDecoder().feed(asked.body)
+    async def __call__(self, request: HttpRequest) -> None:
+        self.order.append(request.path.rpartition("/")[2])
+        if request.path.endswith("RunSSE"):
+            [item] = ConnectDecoder().feed(request.body)
             assert isinstance(item, ConnectFrame)
             self.request_id = agent.BidiRequestId.FromString(item.data).request_id
-            self.reply = asked
+            self.reply = request
             if not self.is_silent:
-                asked.open()
+                request.open()
             return
-        assert asked.path.endswith("BidiAppend")
-        request = agent.BidiAppendRequest.FromString(asked.body)
-        assert request.data == request.data.lower()
+        assert request.path.endswith("BidiAppend")
+        append = agent.BidiAppendRequest.FromString(request.body)
+        assert append.data == append.data.lower()
         await asyncio.sleep(self.delay)
         if self.refusal is not None:
-            asked.answer(self.refusal[1], self.refusal[0], "application/json")
+            request.answer(self.refusal[1], self.refusal[0], "application/json")
             return
-        self.numbers.append(request.append_seqno)
-        self.messages.append(bytes.fromhex(request.data))
-        asked.answer()
+        self.numbers.append(append.append_seqno)
+        self.messages.append(bytes.fromhex(append.data))
+        request.answer()
         if self.is_silent and len(self.numbers) == 1 and self.reply is not None:
             self.reply.open()
 

@@ -1,4 +1,4 @@
-"""What Cursor's server may say, for tests: one function a message, and a decoder to say it to."""
+"""Messages of the service for tests, one function each, and a decoder for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from tests.backends.cursor.wire.lending import fits
+from tests.backends.cursor.wire.client_tools import fits
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.decoder import RunDecoder
 from toolwire.backends.cursor.wire.exec_routing import RunContext
@@ -24,8 +24,8 @@ BASH = Tool(
 
 def opening(tools: Sequence[Tool] = (WEATHER,), blobs: dict[bytes, bytes] | None = None) -> RunOpening:
     names = WireNames.of(tools)
-    told = [agent.McpToolDefinition(name=names.wire(tool.name), provider_identifier="tw") for tool in tools]
-    context = agent.RequestContext(tools=told)
+    definitions = [agent.McpToolDefinition(name=names.wire(tool.name), provider_identifier="tw") for tool in tools]
+    context = agent.RequestContext(tools=definitions)
     return RunOpening(message=b"", context=context, blobs=blobs or {}, names=names, tools=tuple(tools), losses=())
 
 
@@ -119,7 +119,7 @@ def read(data: bytes) -> agent.AgentClientMessage:
     return agent.AgentClientMessage.FromString(data)
 
 
-def shown(events: Sequence[Event]) -> list[str]:
+def lines_of(events: Sequence[Event]) -> list[str]:
     """Whole parts and what ends them, one line each."""
     lines: list[str] = []
     for event in events:

@@ -44,11 +44,14 @@ _MODEL_LIST_SECONDS = 300.0  # how long a list of models is cached
 _UNPARKED_SECONDS = 600.0  # without parking after a continued run gave no answer
 # Errors after which a run is not restarted: the client has waited long enough, or the agent runs in a loop.
 _FINAL = frozenset({"upstream_timeout", CODE})
-_LOSSES = {
-    STALLED: "the run gave no answer to the results; it was restarted with the whole conversation",
-    EMPTY: "the run ended without any output; it was restarted with the whole conversation",
+_RESTARTS = {
+    STALLED: Loss(
+        "cursor.stalled", "turn", "the run gave no answer to the results; it was restarted with the whole conversation"
+    ),
+    EMPTY: Loss(
+        "cursor.empty", "turn", "the run ended without any output; it was restarted with the whole conversation"
+    ),
 }
-_FEATURES = {STALLED: "cursor.stalled", EMPTY: "cursor.empty"}
 
 
 class StartedAnswer(Struct, frozen=True, kw_only=True):
@@ -88,7 +91,8 @@ class CursorBackend(Backend):
             heartbeats=config.stall_heartbeats,
             stall=config.stall_seconds,
         )
-        self._local = local_tools(config)
+        workspace, shell = Path(config.workspace or "."), Shell(sandbox=config.sandbox)
+        self._local = LocalTools(workspace, config.local_tools, shell=shell) if config.local_tools else None
         self._machine = this_machine()
         self._schemas = Schemas()
         self._listing = asyncio.Lock()
@@ -154,8 +158,7 @@ class CursorBackend(Backend):
                 code = code or (EMPTY if error.code == EMPTY else "")
                 await asyncio.sleep(delay)
                 continue
-            losses = (Loss(_FEATURES[code], "turn", _LOSSES[code]),) if code in _LOSSES else ()
-            return replace(answer, losses=(*answer.losses, *losses))
+            return replace(answer, losses=(*answer.losses, _RESTARTS[code])) if code in _RESTARTS else answer
 
     def end_answer(self, run: AgentRun, request: Request) -> None:
         """The run waits for results and is parked, or is stopped."""
@@ -293,9 +296,3 @@ class _Delivery(Delivery[AgentRun]):
 def _has_tools(request: Request) -> bool:
     """Whether the client has any tools, including those it does not want called now, described in its prompt, or called before."""
     return bool(request.tools) or request.has_new_tools or has_calls(request.messages)
-
-
-def local_tools(config: BackendConfig) -> LocalTools | None:
-    if not config.local_tools:
-        return None
-    return LocalTools(Path(config.workspace or "."), config.local_tools, shell=Shell(sandbox=config.sandbox))

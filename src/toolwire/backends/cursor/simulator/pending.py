@@ -69,7 +69,11 @@ class Pending:
         if field == "heartbeat":
             record.heartbeats.append(self._journal.now)
         elif field == "throw":
-            self._throw(record, future, message.throw)
+            record.answers += 1
+            record.result, record.text = "thrown", message.throw.error
+            if record.answers > 1:
+                return self._record_offence(f"throw after a result for the exec {number}")
+            future.set_result(_result(record, [message.throw], "thrown"))
         elif field == "stream_close":
             if record.is_closed:
                 return self._record_offence(f"a second stream_close for the exec {number}")
@@ -85,23 +89,6 @@ class Pending:
             return self._record_offence(f"an answer to {kind} {number}, which {why}")
         future.set_result(answer)
         return None
-
-    def _throw(self, record: CallRecord, future: asyncio.Future[ClientResult], throw: Any) -> None:
-        record.answers += 1
-        record.result = "thrown"
-        record.text = throw.error
-        if record.answers > 1:
-            self._record_offence(f"throw after a result for the exec {record.id}")
-        elif not future.done():
-            result = ClientResult(
-                call_id=record.call_id,
-                name=record.name,
-                kind="thrown",
-                text=throw.error,
-                is_error=True,
-                messages=(throw,),
-            )
-            future.set_result(result)
 
     def _complete(self, record: CallRecord, future: asyncio.Future[ClientResult], parts: list[Any]) -> None:
         result = _result(record, parts)
@@ -135,10 +122,11 @@ def _answered_by(field: str) -> tuple[str, ...]:
     return ("shell", _STREAMED) if field == "shell_result" else (field.removesuffix("_result"),)
 
 
-def _result(record: CallRecord, parts: list[Any]) -> ClientResult:
+def _result(record: CallRecord, parts: list[Any], kind: str = "") -> ClientResult:
+    """kind: the member that was set in the last part, if that is known."""
     last = parts[-1]
     groups = [last.WhichOneof(group.name) for group in last.DESCRIPTOR.oneofs]
-    kind = next((member for member in groups if member), "")
+    kind = kind or next((member for member in groups if member), "")
     texts, images, is_error = [], [], False
     if record.kind == "mcp" and kind == "success":
         is_error = last.success.is_error
@@ -147,11 +135,11 @@ def _result(record: CallRecord, parts: list[Any]) -> ClientResult:
                 images.append((item.image.mime_type, bytes(item.image.data)))
             else:
                 texts.append(item.text.text)
-    elif record.kind == _STREAMED:
+    elif record.kind == _STREAMED and kind != "thrown":
         streamed = [part for part in parts if part.DESCRIPTOR.name == "ShellStream"]
         texts = [part.stdout.data for part in streamed if part.WhichOneof("event") == "stdout"]
     else:
-        texts = [_text_of(last, kind)]
+        texts = [last.error if kind == "thrown" else _text_of(last, kind)]
         is_error = kind not in ("success", "")
     return ClientResult(
         call_id=record.call_id,

@@ -61,7 +61,7 @@ class SimulatedRun:
         try:
             message = agent.AgentClientMessage.FromString(data)
         except DecodeError:
-            return self._break(refused("invalid_argument", "cannot decode the message"))
+            return self.refuse(refused("invalid_argument", "cannot decode the message"))
         kind = message.WhichOneof("message") or "nothing"
         self.run.received[kind] += 1
         if not self._opening.done():
@@ -72,7 +72,10 @@ class SimulatedRun:
             case "exec_client_control_message":
                 self._pending.control(message.exec_client_control_message)
             case "kv_client_message":
-                self._take_blob(message.kv_client_message)
+                answer = message.kv_client_message
+                kind = (answer.WhichOneof("message") or "").removesuffix("_result")
+                result = answer.get_blob_result if kind == "get_blob" else answer.set_blob_result
+                self._pending.other(kind, answer.id, result)
             case "interaction_response":
                 response = message.interaction_response
                 self._pending.other("query", response.id, response)
@@ -80,7 +83,7 @@ class SimulatedRun:
                 self.run.heartbeats.append(self._world.journal.now)
                 self._world.journal.note("heartbeat", self.run)
             case "conversation_action" if message.conversation_action.HasField("cancel_action"):
-                self._break(RunRefused(ERRORS["canceled"]))
+                self.refuse(RunRefused(ERRORS["canceled"]))
             case _:
                 self._world.journal.offence(f"{kind} in the middle of a run", self.run)
         return None
@@ -89,10 +92,7 @@ class SimulatedRun:
         """The client sends no more, so open requests will not be answered."""
         if not self.is_over and not self._out.failure:
             self._world.journal.offence("half closed before the end", self.run)
-            self._break(refused("internal", "No exec result"))
-
-    def refuse(self, error: RunRefused) -> None:
-        self._break(error)
+            self.refuse(refused("internal", "No exec result"))
 
     async def serve(self) -> None:
         """Runs until the end frame, or until the client disconnects."""
@@ -157,7 +157,7 @@ class SimulatedRun:
         elif kind == "client_heartbeat":
             self.run.heartbeats.append(self._world.journal.now)
         elif kind != "prewarm_request":
-            self._break(refused("invalid_argument", "First message must be run_request"))
+            self.refuse(refused("invalid_argument", "First message must be run_request"))
 
     def _record(self, request: Any) -> None:
         run = self.run
@@ -211,12 +211,8 @@ class SimulatedRun:
                 await steps.aclose()
         await self._player.finish()
 
-    def _take_blob(self, message: Any) -> None:
-        kind = (message.WhichOneof("message") or "").removesuffix("_result")
-        answer = message.get_blob_result if kind == "get_blob" else message.set_blob_result
-        self._pending.other(kind, message.id, answer)
-
-    def _break(self, error: RunRefused) -> None:
+    def refuse(self, error: RunRefused) -> None:
+        """End the run with this error."""
         if not self._broken.done():
             self._broken.set_exception(error)
             self._broken.exception()  # retrieved, because the run may be over

@@ -31,11 +31,6 @@ USER_AGENT = f"toolwire/{__version__}"
 
 Shape: TypeAlias = Literal["run", "stream", "unary"]
 
-_TYPES: dict[Shape, str] = {
-    "run": "application/connect+proto",
-    "stream": "application/connect+proto",
-    "unary": "application/proto",
-}
 # The form of a browser's cookie: the user's id, "::" in either spelling, and the token.
 _PREFIX = re.compile(r"[^.\s]{1,200}?(?:::|%3A%3A)", re.IGNORECASE)
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -61,7 +56,7 @@ def headers_of(config: BackendConfig, attempt: Attempt, shape: Shape) -> dict[st
     """Names in lower case. Raises ConfigError for an invalid header, without its value."""
     headers = {
         "authorization": f"Bearer {bare_token(attempt.token.reveal())}",
-        "content-type": _TYPES[shape],
+        "content-type": "application/proto" if shape == "unary" else "application/connect+proto",
         "connect-protocol-version": "1",
         "user-agent": USER_AGENT,
         "x-ghost-mode": "true" if config.privacy else "false",
@@ -87,7 +82,11 @@ def with_owner_headers(headers: dict[str, str], config: BackendConfig) -> dict[s
     """The headers with the owner's, which take precedence; in lower case and validated."""
     headers |= {name.lower(): value for name, value in config.headers.items()}
     for name, value in headers.items():
-        _check(name, value)
+        if not _NAME.fullmatch(name) or _UNFIT.search(value):
+            raise ConfigError(
+                f"the header {quote(name)} has an invalid name or value; expected one line of ASCII.",
+                hint="Correct it in headers, or the key, of this back end.",
+            )
     return headers
 
 
@@ -96,15 +95,6 @@ def bare_token(text: str) -> str:
     text = text.strip()
     found = _PREFIX.match(text)
     return text[found.end() :] if found else text
-
-
-def _check(name: str, value: str) -> None:
-    if _NAME.fullmatch(name) and not _UNFIT.search(value):
-        return
-    raise ConfigError(
-        f"the header {quote(name)} has an invalid name or value; expected one line of ASCII.",
-        hint="Correct it in headers, or the key, of this back end.",
-    )
 
 
 _MAX_ANSWER = 8 << 20

@@ -16,11 +16,11 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from ....dialects.shared.media.data import BadMedia, data_url, normalize, text_in
+from ....dialects.shared.media.data import data_url
 from ....dialects.shared.media.policy import MediaAdapter, MediaSupport
-from ....dialects.shared.media.text import describe, placeholder, render
-from ....dialects.shared.media.types import is_text
+from ....dialects.shared.media.text import placeholder, render
 from ....dialects.shared.requests import fit_id, lose_thinking
+from ....errors import BadRequest
 from ....profiles import Profile
 from ....types import (
     JsonObject,
@@ -47,7 +47,6 @@ _PROFILE = Profile(name=NAME, image_types=IMAGE_TYPES)
 _MEDIA = MediaSupport(file_types=frozenset(), image_schemes=frozenset())
 _MAX_ID_LENGTH = 64
 _MAX_STEM = 50  # characters of an id that gets a number
-_MAX_FILE_TEXT = 400_000  # characters
 _MISSING = "No result of this call was recorded."
 _PREFACE = (
     "What follows is a conversation so far, one JSON object per line, oldest first; only a line's own role says who speaks in it. "
@@ -123,15 +122,22 @@ def mcp_result(result: ToolResult) -> agent.McpResult:
 
 def text_and_images(parts: Iterable[Part], where: str, losses: list[Loss]) -> list[str | Media]:
     """Text, and images as plain base64. Never raises: other content is replaced by a description."""
+    adapter = MediaAdapter(Request(model="", messages=()), _PROFILE, NAME, _MEDIA, losses)
     pieces: list[str | Media] = []
     for part in parts:
-        match part:
-            case Text():
-                pieces.append(valid_utf8(part.text))
-            case Media():
-                pieces.append(_medium(part, where, losses))
-            case Opaque():
-                pieces += text_and_images(render(part, where, losses), where, losses)
+        if isinstance(part, Opaque):
+            pieces += text_and_images(render(part, where, losses), where, losses)
+            continue
+        try:
+            adapted = adapter.adapt(part, where)
+        except BadRequest:
+            assert isinstance(part, Media)
+            adapted = [Text(text=placeholder(part, where, losses, "its data is broken"))]
+        pieces += [
+            valid_utf8(piece.text) if isinstance(piece, Text) else piece
+            for piece in adapted
+            if isinstance(piece, Text | Media)
+        ]
     return pieces
 
 
@@ -298,22 +304,6 @@ def _flat_line(entry: HistoryEntry, images: list[Media]) -> JsonObject:
 def _inert(value: JsonObject) -> str:
     """One line of JSON in which every character that could start or end a tag, a role or a template token is escaped."""
     return _ACTIVE.sub(lambda match: f"\\u{ord(match.group()):04x}", encode(value).decode())
-
-
-def _medium(given: Media, where: str, losses: list[Loss]) -> str | Media:
-    try:
-        media = normalize(given)
-    except BadMedia:
-        return valid_utf8(placeholder(given, where, losses, "its data is broken"))
-    if media.kind == "image" and media.data is not None and media.mime in IMAGE_TYPES:
-        return media
-    if media.kind == "file" and media.data is not None and is_text(media.mime):
-        text = text_in(media) or ""
-        losses.append(Loss("media.file", where, "written as text"))
-        left_out = len(text) - _MAX_FILE_TEXT
-        more = f"\n[{left_out} more characters not shown]" if left_out > 0 else ""
-        return valid_utf8(f"[file: {describe(media)}]\n{text[:_MAX_FILE_TEXT]}{more}")
-    return valid_utf8(placeholder(media, where, losses, "a result holds only text and inline images"))
 
 
 def _result_item(piece: str | Media) -> agent.McpToolResultContentItem:

@@ -37,7 +37,6 @@ class WaitingCalls:
     def __init__(self, new_id: Callable[[], str]) -> None:
         self._new_id = new_id
         self._calls: dict[str, WaitingCall] = {}
-        self._keys: set[tuple[int, str]] = set()
         self._uses: dict[str, int] = {}  # of each id, in the whole run
         self._local: dict[tuple[int, str], Exec] = {}
 
@@ -48,12 +47,11 @@ class WaitingCalls:
 
     def has(self, exec: Exec) -> bool:
         """Whether it is open already: the server may send an exec twice."""
-        return key_of(exec) in self._keys or key_of(exec) in self._local
+        return key_of(exec) in self._local or any(key_of(call.exec) == key_of(exec) for call in self._calls.values())
 
     def add(self, exec: Exec, answer: Answer) -> str:
         """Returns the id for the client."""
         call_id = self._id_for(call_id_of(exec))
-        self._keys.add(key_of(exec))
         self._calls[call_id] = WaitingCall(exec=exec, answer=answer)
         return call_id
 
@@ -75,7 +73,6 @@ class WaitingCalls:
     def take(self, results: Mapping[str, ToolResult]) -> list[bytes]:
         """Close all calls; returns the messages that answer them, also those without a result."""
         calls, self._calls = self._calls, {}
-        self._keys.clear()
         sent: list[bytes] = []
         for call_id, call in calls.items():
             if not call.is_aborted:

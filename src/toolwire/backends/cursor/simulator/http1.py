@@ -15,7 +15,7 @@ from ....types import JsonObject
 _READ = 65536
 
 
-class Hungup(Exception):
+class HungUp(Exception):
     """The client has disconnected."""
 
 
@@ -49,7 +49,7 @@ class HttpExchange(ABC):
             return b""
         piece = await self._pieces.get()
         if piece is None:
-            raise Hungup
+            raise HungUp
         self._is_read = not piece
         return piece
 
@@ -94,9 +94,9 @@ async def flush(writer: asyncio.StreamWriter, data: bytes) -> None:
         writer.write(data)
         await writer.drain()
     except ConnectionError:
-        raise Hungup from None
+        raise HungUp from None
     if writer.transport.is_closing():
-        raise Hungup
+        raise HungUp
 
 
 async def hang_up(exchanges: Iterable[HttpExchange]) -> None:

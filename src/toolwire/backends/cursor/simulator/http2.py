@@ -10,7 +10,7 @@ import h2.connection
 import h2.events
 import h2.exceptions
 
-from .http1 import Handler, HttpExchange, Hungup, flush, hang_up
+from .http1 import Handler, HttpExchange, HungUp, flush, hang_up
 
 _CANCEL = 8
 _READ = 65536
@@ -19,10 +19,10 @@ _READ = 65536
 class Http2Exchange(HttpExchange):
     version = "2"
 
-    def __init__(self, link: _Link, stream: int, headers: dict[str, str]) -> None:
+    def __init__(self, connection: _Connection, stream: int, headers: dict[str, str]) -> None:
         fields = {name: value for name, value in headers.items() if not name.startswith(":")}
         super().__init__(headers.get(":method", ""), headers.get(":path", ""), fields)
-        self._link = link
+        self._connection = connection
         self._stream = stream
         self._is_finished = False
 
@@ -30,36 +30,36 @@ class Http2Exchange(HttpExchange):
         self.status = status
         self._is_finished = is_last
         listed = [(":status", str(status)), *headers.items()]
-        self._link.guard(self._link.http.send_headers, self._stream, listed, end_stream=is_last)
-        await self._link.flush()
+        self._connection.guard(self._connection.http.send_headers, self._stream, listed, end_stream=is_last)
+        await self._connection.flush()
 
     async def write(self, data: bytes) -> None:
         while data:
-            size = await self._link.room(self._stream)
-            self._link.guard(self._link.http.send_data, self._stream, data[:size])
+            size = await self._connection.room(self._stream)
+            self._connection.guard(self._connection.http.send_data, self._stream, data[:size])
             data = data[size:]
-            await self._link.flush()
+            await self._connection.flush()
 
     async def finish(self) -> None:
         if not self._is_finished:
             self._is_finished = True
-            self._link.guard(self._link.http.end_stream, self._stream)
-            await self._link.flush()
+            self._connection.guard(self._connection.http.end_stream, self._stream)
+            await self._connection.flush()
 
     async def cut(self, how: str) -> None:
         self._is_finished = True
         if how == "reset":
-            self._link.guard(self._link.http.reset_stream, self._stream, _CANCEL)
-            await self._link.flush()
+            self._connection.guard(self._connection.http.reset_stream, self._stream, _CANCEL)
+            await self._connection.flush()
         elif how == "goaway":
-            self._link.guard(self._link.http.close_connection)
-            await self._link.flush()
-            self._link.writer.close()
+            self._connection.guard(self._connection.http.close_connection)
+            await self._connection.flush()
+            self._connection.writer.close()
         else:
-            self._link.writer.transport.abort()
+            self._connection.writer.transport.abort()
 
 
-class _Link:
+class _Connection:
     """The connection of the exchanges."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> None:
@@ -79,7 +79,7 @@ class _Link:
                     self._take(event)
                 await self.flush()
                 data = await self.reader.read(_READ)
-        except (h2.exceptions.ProtocolError, Hungup, ConnectionError):
+        except (h2.exceptions.ProtocolError, HungUp, ConnectionError):
             pass
         finally:
             await hang_up(self._exchanges.values())
@@ -89,7 +89,7 @@ class _Link:
         try:
             act(*arguments, **named)
         except h2.exceptions.ProtocolError:
-            raise Hungup from None
+            raise HungUp from None
 
     async def flush(self) -> None:
         await flush(self.writer, self.http.data_to_send())
@@ -100,7 +100,7 @@ class _Link:
             try:
                 size = min(self.http.local_flow_control_window(stream), self.http.max_outbound_frame_size)
             except h2.exceptions.ProtocolError:
-                raise Hungup from None
+                raise HungUp from None
             if size > 0:
                 return size
             self._window.clear()
@@ -132,7 +132,7 @@ class _Link:
     async def _handle(self, stream: int, handling: Any) -> None:
         try:
             await handling
-        except Hungup:
+        except HungUp:
             pass
         finally:
             self._exchanges.pop(stream, None)
@@ -142,7 +142,7 @@ async def serve_http2(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler, ahead: bytes
 ) -> None:
     """Serves until the connection and all its exchanges end. ahead: bytes that were already read."""
-    await _Link(reader, writer, handler).serve(ahead)
+    await _Connection(reader, writer, handler).serve(ahead)
 
 
 def _text(value: str | bytes) -> str:

@@ -104,7 +104,7 @@ class Journal:
         if self._path is not None:
             line = {"at": round(entry.at, 4), "run": entry.run, "what": what, **detail}
             with self._path.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(line, ensure_ascii=False, default=_shown) + "\n")
+                out.write(json.dumps(line, ensure_ascii=False, default=_as_text) + "\n")
 
     def offence(self, why: str, run: Run | None = None) -> None:
         if run is not None:
@@ -122,5 +122,5 @@ class Journal:
             self.note("end", run, state=state, error=error)
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -16,8 +16,8 @@ from ..wire import agent
 from ..wire.values import to_value
 from . import script
 from .journal import CallRecord, Journal, Run
-from .outlet import RunWriter
 from .pending import Pending, exec_message
+from .run_writer import RunWriter
 from .settings import ERRORS, Error, RunRefused, Settings, SimulatorFaults, refused
 
 _QUERY_ENDINGS = ("_request_query", "_interaction_query", "_args")
@@ -30,23 +30,23 @@ class TurnEnd(Exception):
 class Player:
     """Plays the steps of one run, and collects the assistant message that the server stores."""
 
-    def __init__(self, out: RunWriter, pending: Pending, run: Run, journal: Journal, settings: Settings) -> None:
-        self.out = out
+    def __init__(self, writer: RunWriter, pending: Pending, run: Run, journal: Journal, settings: Settings) -> None:
+        self.writer = writer
         self.tools: tuple[script.Offered, ...] = ()
         self.roots: list[bytes] = []
         self._pending = pending
         self._run = run
         self._journal = journal
         self._settings = settings
-        self._kept: list[JsonObject] = []  # parts of the assistant's message
-        self._since = 0  # their number when the last results came
+        self._content: list[JsonObject] = []  # parts of the assistant's message
+        self._results_at = 0  # their number when the last results came
         self._numbers = 0
         self._blobs = 0
         self._has_queried = False
 
     @property
     def faults(self) -> SimulatorFaults:
-        return self.out.faults
+        return self.writer.faults
 
     async def play(self, step: script.Step) -> list[script.ClientResult]:
         match step:
@@ -75,13 +75,13 @@ class Player:
             case script.Fail():
                 raise RunRefused(ERRORS[step.error] if step.error else Error(code=step.code, message=step.message))
             case script.Disconnect():
-                await self.out.fail(step.how)
+                await self.writer.fail(step.how)
             case script.Stall():
-                await self.out.fail("silence" if step.is_silent else "stall")
+                await self.writer.fail("silence" if step.is_silent else "stall")
             case script.With():
-                self.out.faults = step.faults
+                self.writer.faults = step.faults
             case script.Raw():
-                await self.out.send_raw(bytes.fromhex(step.data))
+                await self.writer.send_raw(bytes.fromhex(step.data))
             case _:
                 assert_never(step)
         return []
@@ -92,13 +92,13 @@ class Player:
         if how.startswith("error:"):
             raise RunRefused(ERRORS[how.removeprefix("error:")])
         if how:
-            await self.out.fail(how)
+            await self.writer.fail(how)
 
     async def ask(self, kind: str, args: Any, *, call_id: str = "", name: str = "") -> script.ClientResult:
         """Send one exec and wait for its answer."""
         record = self._record(kind, call_id, name)
         answer = self._pending.expect(record)
-        await self.out.send(exec_message(record, args))
+        await self.writer.send(exec_message(record, args))
         return await answer
 
     async def blob(self, blob_id: bytes) -> bytes:
@@ -121,12 +121,14 @@ class Player:
         """The fault `endless`, as seen on the real server after the results of a parked run."""
         if self._is_endless:
             if self.faults.endless == "text":
-                await self._set_blob(script.SetBlob({"role": "assistant", "content": self._kept[self._since :]}))
-            await self.out.fail("stall")
+                await self._set_blob(
+                    script.SetBlob({"role": "assistant", "content": self._content[self._results_at :]})
+                )
+            await self.writer.fail("stall")
 
     @property
     def _is_endless(self) -> bool:
-        return bool(self.faults.endless and self._since)
+        return bool(self.faults.endless and self._results_at)
 
     async def end(self, usage: script.TurnUsage | None) -> None:
         await self._stall_if_endless()
@@ -139,7 +141,7 @@ class Player:
     async def _say(self, step: script.Say) -> None:
         if self.faults.query and not self._has_queried:
             await self._query(script.AskPerson(self.faults.query))
-        self._keep_text(step.text)
+        self._add_text(step.text)
         self._run.text += step.text
         if self.faults.text_as_blob or self._is_endless:
             return
@@ -165,68 +167,72 @@ class Player:
         if self.faults.native:
             await self.play(script.Native(self.faults.native))
         copies = range(max(1, self.faults.calls))
-        calls = [_Out(call=_with_id(call, copy)) for call in step.calls for copy in copies]
+        calls = [OutgoingCall(call=_with_id(call, copy)) for call in step.calls for copy in copies]
         late = self.faults.late or step.late
-        for number, out in enumerate(calls):
-            self._fill(out)
-            await self._precheck(out)
-            if out.call.announce and (number == 0 or step.is_late_announced):
-                await self._announce(out)
+        for number, outgoing in enumerate(calls):
+            self._fill(outgoing)
+            await self._precheck(outgoing)
+            if outgoing.call.announce and (number == 0 or step.is_late_announced):
+                await self._announce(outgoing)
         await self.at("call")
-        for number, out in enumerate(calls):
+        for number, outgoing in enumerate(calls):
             if number and late:
                 await asyncio.sleep(late)
-            if number and out.call.announce and not step.is_late_announced:
-                await self._announce(out)
-            await self._send_call(out)
+            if number and outgoing.call.announce and not step.is_late_announced:
+                await self._announce(outgoing)
+            await self._send_call(outgoing)
         if "parked" in self.faults.at:
             await asyncio.sleep(self._settings.parked_seconds)
             await self.at("parked")
-        results = [await out.answer for out in calls if out.answer is not None]
-        for out in calls:
-            await self._update(tool_call_completed={"call_id": out.wire_id, "tool_call": _shown(out)})
-        self._since = len(self._kept)
+        results = [await outgoing.answer for outgoing in calls if outgoing.answer is not None]
+        for outgoing in calls:
+            await self._update(tool_call_completed={"call_id": outgoing.wire_id, "tool_call": _tool_call(outgoing)})
+        self._results_at = len(self._content)
         await self.at("result")
         return results[:: len(copies)]
 
-    def _fill(self, out: _Out) -> None:
+    def _fill(self, outgoing: OutgoingCall) -> None:
         """Encode the call, with the configured forms of names and ids."""
-        call = out.call
+        call = outgoing.call
         tool = next((tool for tool in self.tools if call.name in (tool.name, tool.tool_name)), None)
         provider = tool.provider if tool is not None else "unknown"
         name = f"mcp_{provider}_{call.name}" if self.faults.prefixed_names else call.name
-        out.wire_id = f"{call.call_id}\nfc_{secrets.token_hex(8)}" if self.faults.newline_ids else call.call_id
-        out.args = agent.McpArgs(
+        outgoing.wire_id = f"{call.call_id}\nfc_{secrets.token_hex(8)}" if self.faults.newline_ids else call.call_id
+        outgoing.args = agent.McpArgs(
             name=name,
             tool_name="" if self.faults.prefixed_names else tool.tool_name if tool is not None else call.name,
             provider_identifier=provider,
-            tool_call_id=out.wire_id,
+            tool_call_id=outgoing.wire_id,
             args={key: to_value(value) for key, value in call.args.items()},
         )
-        self._kept.append({"type": "tool-call", "toolCallId": call.call_id, "toolName": call.name, "args": call.args})
+        self._content.append(
+            {"type": "tool-call", "toolCallId": call.call_id, "toolName": call.name, "args": call.args}
+        )
 
-    async def _announce(self, out: _Out) -> None:
-        await self._update(tool_call_started={"call_id": out.wire_id, "tool_call": _shown(out)})
-        written = json.dumps(out.call.args, ensure_ascii=False)
+    async def _announce(self, outgoing: OutgoingCall) -> None:
+        await self._update(tool_call_started={"call_id": outgoing.wire_id, "tool_call": _tool_call(outgoing)})
+        written = json.dumps(outgoing.call.args, ensure_ascii=False)
         for piece in _pieces(written, 2):
-            partial: Any = {"call_id": out.wire_id, "tool_call": _shown(out), "args_text_delta": piece}
+            partial: Any = {"call_id": outgoing.wire_id, "tool_call": _tool_call(outgoing), "args_text_delta": piece}
             await self._update(partial_tool_call=partial)
 
-    async def _precheck(self, out: _Out) -> None:
+    async def _precheck(self, outgoing: OutgoingCall) -> None:
         if self._settings.has_precheck:
-            about = {"provider_identifier": out.args.provider_identifier, "tool_name": out.args.tool_name}
-            allowed = await self.ask("mcp_allowlist_precheck", {**about, "tool_call_id": out.wire_id})
+            about = {"provider_identifier": outgoing.args.provider_identifier, "tool_name": outgoing.args.tool_name}
+            allowed = await self.ask("mcp_allowlist_precheck", {**about, "tool_call_id": outgoing.wire_id})
             if not allowed.messages or not getattr(allowed.messages[0], "allowlisted", False):
-                self._journal.note("not_allowed", self._run, tool=out.call.name)
+                self._journal.note("not_allowed", self._run, tool=outgoing.call.name)
 
-    async def _send_call(self, out: _Out) -> None:
-        record = self._record("mcp", out.wire_id, out.call.name)
-        record.args = out.call.args
+    async def _send_call(self, outgoing: OutgoingCall) -> None:
+        record = self._record("mcp", outgoing.wire_id, outgoing.call.name)
+        record.args = outgoing.call.args
         self._run.calls.append(record)
-        out.answer = self._pending.expect(record)
-        self._journal.note("call", self._run, call_id=out.wire_id, name=out.call.name, args=out.call.args)
+        outgoing.answer = self._pending.expect(record)
+        self._journal.note(
+            "call", self._run, call_id=outgoing.wire_id, name=outgoing.call.name, args=outgoing.call.args
+        )
         for _ in range(2 if self.faults.repeat_exec else 1):
-            await self.out.send(exec_message(record, out.args))
+            await self.writer.send(exec_message(record, outgoing.args))
 
     async def _query(self, step: script.AskPerson) -> script.ClientResult:
         self._has_queried = True
@@ -241,7 +247,7 @@ class Player:
         return script.ClientResult(call_id="", name=step.kind, kind=kind, messages=(response,))
 
     async def _set_blob(self, step: script.SetBlob) -> None:
-        message = step.message or {"role": "assistant", "content": self._kept}
+        message = step.message or {"role": "assistant", "content": self._content}
         data = json.dumps(message, ensure_ascii=False).encode()
         self._blobs += 1
         blob_id = hashlib.sha256(data).digest()
@@ -272,21 +278,21 @@ class Player:
         has_id = inner is not None and "tool_call_id" in inner.fields_by_name
         return {"tool_call_id": step.call_id or _new_id()} if has_id else {}
 
-    def _keep_text(self, text: str) -> None:
-        last = self._kept[-1] if self._kept else {}
+    def _add_text(self, text: str) -> None:
+        last = self._content[-1] if self._content else {}
         if last.get("type") == "text":
             last["text"] += text
         else:
-            self._kept.append({"type": "text", "text": text})
+            self._content.append({"type": "text", "text": text})
 
     async def _update(self, **update: Any) -> None:
         await self._send(interaction_update=update)
 
     async def _send(self, **message: Any) -> None:
-        await self.out.send(agent.AgentServerMessage(**message))
+        await self.writer.send(agent.AgentServerMessage(**message))
 
 
-class _Out(Struct):
+class OutgoingCall(Struct):
     """A call that is being made."""
 
     call: script.MakeCall
@@ -304,8 +310,8 @@ def _new_id() -> str:
     return f"toolu_{secrets.token_hex(10)}"
 
 
-def _shown(out: _Out) -> Any:
-    return agent.ToolCall(tool_call_id=out.wire_id, mcp_tool_call=agent.McpToolCall(args=out.args))
+def _tool_call(outgoing: OutgoingCall) -> Any:
+    return agent.ToolCall(tool_call_id=outgoing.wire_id, mcp_tool_call=agent.McpToolCall(args=outgoing.args))
 
 
 def _pieces(text: str, count: int) -> list[str]:

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from ....types import JsonObject
 from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectFrame, end, fault_object, frame
 from ..wire import agent
-from .http1 import HttpExchange, Hungup
+from .http1 import HttpExchange, HungUp
 from .journal import Run
 from .run import SimulatedRun, SimulatorState
 from .settings import ERRORS, Error, RunRefused, Settings, SimulatorFaults, refused
@@ -38,9 +38,9 @@ _SECRET = ("authorization", "cookie")
 class Routes:
     """Answers HTTP requests. Appends find their RunSSE by its request id."""
 
-    def __init__(self, world: SimulatorState, faults: SimulatorFaults | Sequence[SimulatorFaults]) -> None:
-        self.tokens = TokenRegistry(world.settings)
-        self._world = world
+    def __init__(self, state: SimulatorState, faults: SimulatorFaults | Sequence[SimulatorFaults]) -> None:
+        self.tokens = TokenRegistry(state.settings)
+        self._state = state
         self._faults = faults
         self._appends: dict[str, Appends] = {}
         self._is_opened = asyncio.Condition()
@@ -49,12 +49,12 @@ class Routes:
         try:
             await self._answer(exchange)
         except RunRefused as refusal:
-            with contextlib.suppress(Hungup):
+            with contextlib.suppress(HungUp):
                 await _fail(exchange, refusal.error)
-        except Hungup:
+        except HungUp:
             pass
         finally:
-            self._world.journal.request(exchange.version, exchange.path, exchange.status)
+            self._state.journal.request(exchange.version, exchange.path, exchange.status)
 
     async def _answer(self, exchange: HttpExchange) -> None:
         methods: dict[str, tuple[Sequence[str], Callable[[HttpExchange], Awaitable[None]]]] = {
@@ -103,7 +103,7 @@ class Routes:
         if turn is None:
             return None
         async with self._is_opened:
-            self._appends[request_id] = Appends(turn, is_ordered=self._world.settings.orders_appends)
+            self._appends[request_id] = Appends(turn, is_ordered=self._state.settings.orders_appends)
             self._is_opened.notify_all()
         try:
             await turn.serve()
@@ -113,7 +113,7 @@ class Routes:
 
     async def _begin(self, exchange: HttpExchange, request_id: str, transport: Any) -> SimulatedRun | None:
         """None if the run is refused at once."""
-        journal = self._world.journal
+        journal = self._state.journal
         faults = self._faults_of(len(journal.runs))
         headers = {name: value for name, value in exchange.headers.items() if name not in _SECRET}
         run = Run(
@@ -135,7 +135,7 @@ class Routes:
             journal.close(run, "refused", str(refusal))
             await _end(exchange, refusal.error)
             return None
-        return SimulatedRun(exchange, run, self._world, faults)
+        return SimulatedRun(exchange, run, self._state, faults)
 
     async def _append(self, exchange: HttpExchange) -> None:
         self.tokens.check(exchange.headers.get("authorization", ""))
@@ -152,7 +152,7 @@ class Routes:
     async def _appends_of(self, request_id: str) -> Appends:
         """An append may arrive shortly before the request that opens its run."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._world.settings.append_wait), self._is_opened:
+            async with asyncio.timeout(self._state.settings.append_wait), self._is_opened:
                 await self._is_opened.wait_for(lambda: request_id in self._appends)
         if request_id not in self._appends:
             raise refused("not_found", "No run has this request id")
@@ -163,13 +163,13 @@ class Routes:
         await exchange.body()
         models: Any = [
             {"model_id": name, "display_model_id": name, "display_name": name.title()}
-            for name in self._world.settings.models
+            for name in self._state.settings.models
         ]
         if exchange.headers.get("content-type") == "application/json":
             listed = [{"modelId": model["model_id"], "displayName": model["display_name"]} for model in models]
             return await exchange.answer_json(200, {"models": listed})
         data = agent.GetUsableModelsResponse(models=models).SerializeToString()
-        body = frame(data) + end() if self._world.settings.is_enveloped else data
+        body = frame(data) + end() if self._state.settings.is_enveloped else data
         return await exchange.answer(200, "application/proto", body)
 
     async def _config(self, exchange: HttpExchange) -> None:
@@ -177,12 +177,12 @@ class Routes:
         await exchange.body()
         own = f"http://{exchange.headers.get('host', '127.0.0.1')}"
         urls = {"agentUrl": own, "agentnUrl": own}
-        await exchange.answer_json(200, {"agentUrlConfig": urls, "http2Config": self._world.settings.http2_config})
+        await exchange.answer_json(200, {"agentUrlConfig": urls, "http2Config": self._state.settings.http2_config})
 
     async def _exchange(self, exchange: HttpExchange) -> None:
         await exchange.body()
         status, body = self.tokens.exchange(exchange.headers.get("authorization", ""))
-        self._world.journal.exchanges += status == 200
+        self._state.journal.exchanges += status == 200
         await exchange.answer_json(status, body)
 
     def _faults_of(self, number: int) -> SimulatorFaults:

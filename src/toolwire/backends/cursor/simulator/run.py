@@ -23,11 +23,11 @@ from .checks import (
     rules_in,
     seen_by,
 )
-from .http1 import HttpExchange, Hungup
+from .http1 import HttpExchange, HungUp
 from .journal import Journal, Run
-from .outlet import RunWriter, StreamBroken
 from .pending import Pending
 from .player import Player, TurnEnd
+from .run_writer import RunWriter, StreamBroken
 from .script import ClientResult, Seen, SimulatedModel, Step
 from .settings import ERRORS, Error, RunRefused, Settings, SimulatorFaults, refused
 
@@ -44,13 +44,13 @@ class SimulatorState(Struct):
 class SimulatedRun:
     """receive() and half_close() take the client's messages; serve() answers until the end."""
 
-    def __init__(self, exchange: HttpExchange, run: Run, world: SimulatorState, faults: SimulatorFaults) -> None:
+    def __init__(self, exchange: HttpExchange, run: Run, state: SimulatorState, faults: SimulatorFaults) -> None:
         self.run = run
         self._exchange = exchange
-        self._world = world
-        self._out = RunWriter(exchange, faults)
-        self._pending = Pending(run, world.journal, needs_close=world.settings.needs_close)
-        self._player = Player(self._out, self._pending, run, world.journal, world.settings)
+        self._state = state
+        self._writer = RunWriter(exchange, faults)
+        self._pending = Pending(run, state.journal, needs_close=state.settings.needs_close)
+        self._player = Player(self._writer, self._pending, run, state.journal, state.settings)
         loop = asyncio.get_running_loop()
         self._opening: asyncio.Future[Any] = loop.create_future()
         self._broken: asyncio.Future[None] = loop.create_future()  # set when the client breaks the run
@@ -80,34 +80,34 @@ class SimulatedRun:
                 response = message.interaction_response
                 self._pending.other("query", response.id, response)
             case "client_heartbeat":
-                self.run.heartbeats.append(self._world.journal.now)
-                self._world.journal.note("heartbeat", self.run)
+                self.run.heartbeats.append(self._state.journal.now)
+                self._state.journal.note("heartbeat", self.run)
             case "conversation_action" if message.conversation_action.HasField("cancel_action"):
                 self.refuse(RunRefused(ERRORS["canceled"]))
             case _:
-                self._world.journal.offence(f"{kind} in the middle of a run", self.run)
+                self._state.journal.offence(f"{kind} in the middle of a run", self.run)
         return None
 
     def half_close(self) -> None:
         """The client sends no more, so open requests will not be answered."""
-        if not self.is_over and not self._out.failure:
-            self._world.journal.offence("half closed before the end", self.run)
+        if not self.is_over and not self._writer.failure:
+            self._state.journal.offence("half closed before the end", self.run)
             self.refuse(refused("internal", "No exec result"))
 
     async def serve(self) -> None:
         """Runs until the end frame, or until the client disconnects."""
-        journal = self._world.journal
+        journal = self._state.journal
         tasks = [asyncio.create_task(self._play()), asyncio.create_task(self._beat())]
         try:
-            await self._out.start()
+            await self._writer.start()
             await asyncio.wait({tasks[0], self._broken}, return_when=asyncio.FIRST_COMPLETED)
             first = self._broken if self._broken.done() else tasks[0]
             error = first.exception()
             await _cancel(tasks)
             self.is_over = True
             await self._end(error)
-        except (asyncio.CancelledError, Hungup):
-            made = self._out.failure
+        except (asyncio.CancelledError, HungUp):
+            made = self._writer.failure
             journal.close(self.run, "cut" if made else "gone", made)
             raise
         finally:
@@ -115,35 +115,35 @@ class SimulatedRun:
             await _cancel(tasks)
 
     async def _end(self, error: BaseException | None) -> None:
-        journal = self._world.journal
+        journal = self._state.journal
         match error:
             case None | TurnEnd():
-                await self._out.end()
+                await self._writer.end()
                 journal.close(self.run, "ended")
             case RunRefused():
                 refusal = error.error
                 journal.close(self.run, "refused", f"{refusal.code}: {refusal.message} {refusal.name}".strip())
-                await self._out.end(refusal)
+                await self._writer.end(refusal)
             case StreamBroken():
                 journal.close(self.run, "cut", str(error))
-            case Hungup():
+            case HungUp():
                 raise error
             case _:
                 journal.close(self.run, "refused", f"the model failed: {error!r}")
                 journal.note("model_failed", self.run, error=repr(error))
-                await self._out.end(Error(code="internal", message=f"the model failed: {error!r}"[:500]))
+                await self._writer.end(Error(code="internal", message=f"the model failed: {error!r}"[:500]))
 
     async def _play(self) -> None:
         request = await self._opening
         self._record(request)
-        check_headers(self._exchange.headers, self._world.settings)
-        check_opening(request, self._world.settings)
-        if self._out.faults.poison or request.conversation_id in self._world.poisoned:
-            self._world.poisoned.add(request.conversation_id)
+        check_headers(self._exchange.headers, self._state.settings)
+        check_opening(request, self._state.settings)
+        if self._writer.faults.poison or request.conversation_id in self._state.poisoned:
+            self._state.poisoned.add(request.conversation_id)
             raise RunRefused(ERRORS["bare"])
         await self._player.at("open")
         if request.action.user_message_action.HasField("conversation_history"):
-            await self._out.fail("stall")
+            await self._writer.fail("stall")
         await self._fetch()
         context = await self._context()
         seen = seen_by(request, context, self.run, self._exchange.headers)
@@ -155,7 +155,7 @@ class SimulatedRun:
             self.run.opening = data
             self._opening.set_result(message.run_request)
         elif kind == "client_heartbeat":
-            self.run.heartbeats.append(self._world.journal.now)
+            self.run.heartbeats.append(self._state.journal.now)
         elif kind != "prewarm_request":
             self.refuse(refused("invalid_argument", "First message must be run_request"))
 
@@ -168,7 +168,7 @@ class SimulatedRun:
         run.roots = [bytes(root) for root in request.conversation_state.root_prompt_messages_json]
         run.user_text = request.action.user_message_action.user_message.text
         detail = {"action": run.action, "model": run.model, "roots": len(run.roots), "text": run.user_text[:500]}
-        self._world.journal.note("opened", run, transport=run.transport, http=run.http, **detail)
+        self._state.journal.note("opened", run, transport=run.transport, http=run.http, **detail)
 
     async def _fetch(self) -> None:
         for root in self.run.roots:
@@ -178,7 +178,7 @@ class SimulatedRun:
                 raise blob_missing(root)
             message = message_in(root, data)
             self.run.messages.append(message)
-            self._world.journal.note("root", self.run, message=message)
+            self._state.journal.note("root", self.run, message=message)
         check_history(self.run.messages)
         # The server's checkpoint leaves the user's entries blank.
         pairs = zip(self.run.roots, self.run.messages, strict=True)
@@ -193,13 +193,13 @@ class SimulatedRun:
         offered(listed)
         self.run.tools = [tool.name for tool in offered(context.tools or listed)]
         if sorted(tool.name for tool in listed) != sorted(tool.name for tool in context.tools):
-            self._world.journal.offence("mcp_tools and the tools of the context differ", self.run)
+            self._state.journal.offence("mcp_tools and the tools of the context differ", self.run)
         self.run.rules = list(rules_in(context))
         return context
 
     async def _follow(self, seen: Seen) -> None:
         """Play the model's steps, and pass the results back to it."""
-        steps = self._world.model.start(seen)
+        steps = self._state.model.start(seen)
         results: list[ClientResult] | None = None
         try:
             while (step := await _next(steps, results)) is not None:
@@ -219,11 +219,11 @@ class SimulatedRun:
 
     async def _beat(self) -> None:
         beat: Any = {"heartbeat": {}}
-        with contextlib.suppress(Hungup):
+        with contextlib.suppress(HungUp):
             while True:
-                await asyncio.sleep(self._world.settings.heartbeat)
-                if not self._out.is_silent and self.run.request is not None:
-                    await self._out.send(agent.AgentServerMessage(interaction_update=beat))
+                await asyncio.sleep(self._state.settings.heartbeat)
+                if not self._writer.is_silent and self.run.request is not None:
+                    await self._writer.send(agent.AgentServerMessage(interaction_update=beat))
 
 
 async def _next(

@@ -7,7 +7,7 @@ import contextlib
 from typing import Any
 
 from ....wire.connect import end, frame
-from .http1 import HttpExchange, Hungup
+from .http1 import HttpExchange, HungUp
 from .settings import Error, SimulatorFaults
 
 _UNKNOWN = (b"\xfa\x3f\x03abc", b"\x0a\x05\xfa\x3f\x02hi", b"\xa2\x06\x00")  # fields 1023, 1.1023 and 100
@@ -58,7 +58,7 @@ class RunWriter:
             "junk_frame": frame(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
         }
         self.failure = how
-        with contextlib.suppress(Hungup):
+        with contextlib.suppress(HungUp):
             if how in frames:
                 await self._write(frames[how])
             if how in frames or how == "close":

@@ -60,9 +60,9 @@ class Http2Stream:
         self._wait = ""
         self._is_ended = False
         self._error: UpstreamError | None = None
-        self._reader: asyncio.Future[None] | None = None
-        self._writer: asyncio.Future[None] | None = None
-        self._sending = asyncio.Lock()
+        self._has_news = asyncio.Event()  # for the reader
+        self._may_write = asyncio.Event()
+        self._reading, self._sending = asyncio.Lock(), asyncio.Lock()
         self._refusing: asyncio.TimerHandle | None = None
 
     async def send(self, data: bytes) -> None:
@@ -86,13 +86,11 @@ class Http2Stream:
                 raise self._error.fresh()
             if self._is_ended:
                 return b""
-            if self._reader is not None:
+            if self._reading.locked():
                 raise RuntimeError("Two tasks read the same stream; expected one reader at a time.")
-            self._reader = self._connection.loop.create_future()
-            try:
-                await self._reader
-            finally:
-                self._reader = None
+            self._has_news.clear()
+            async with self._reading:
+                await self._has_news.wait()
         data = bytes(self._held)
         self._held.clear()
         self.credit(len(data))
@@ -123,8 +121,7 @@ class Http2Stream:
         self._over(code)
 
     def wake_writer(self) -> None:
-        if self._writer is not None and not self._writer.done():
-            self._writer.set_result(None)
+        self._may_write.set()
 
     def on_head(self, headers: Headers) -> None:
         fields = {name: value.decode("latin-1") for name, value in headers}
@@ -144,7 +141,7 @@ class Http2Stream:
         if self._refuses and len(self._held) >= MAX_REFUSAL:
             self._refuse()
         elif data:
-            _wake(self._reader)
+            self._has_news.set()
 
     def on_trailers(self, headers: Headers) -> None:
         fields = dict(headers)
@@ -184,8 +181,8 @@ class Http2Stream:
     def _over(self, code: ErrorCodes | None) -> None:
         if self._refusing is not None:
             self._refusing.cancel()
-        _wake(self._reader)
-        self.wake_writer()
+        self._has_news.set()
+        self._may_write.set()
         self._connection.forget(self, code)
 
     async def _room(self) -> int:
@@ -197,21 +194,14 @@ class Http2Stream:
                 raise self._connection.failure("cut", "has ended its reply; it accepts no more messages.")
             if room := self._connection.room(self):
                 return room
-            self._writer = self._connection.loop.create_future()
+            self._may_write.clear()
             try:
                 async with asyncio.timeout(self._connection.limits.stall):
-                    await self._writer
+                    await self._may_write.wait()
             except TimeoutError:
                 problem = f"accepted no data for {self._connection.limits.stall:g} s."
                 self.fail(self._connection.failure("idle_timeout", problem))
-            finally:
-                self._writer = None
 
 
 def code_name(number: int) -> str:
     return ErrorCodes(number).name if number in set(ErrorCodes) else f"error {number}"
-
-
-def _wake(waiter: asyncio.Future[None] | None) -> None:
-    if waiter is not None and not waiter.done():
-        waiter.set_result(None)

@@ -98,8 +98,8 @@ def _word(path: str) -> str:
     return quote(f"./{path}" if path.startswith("-") else path)
 
 
-def _with_frame(command: str, about: str = "") -> str:
-    return f"printf '{_BEGIN}{about}\\n'; {command} 2>&1; printf '\\n{_END} %s\\n' \"$?\""
+def _with_frame(command: str) -> str:
+    return f"printf '{_BEGIN}\\n'; {command} 2>&1; printf '\\n{_END} %s\\n' \"$?\""
 
 
 def _search(search: str, most: int) -> str:

@@ -341,6 +341,63 @@ def test_a_thread_that_is_not_needed_any_more_leaves_no_file(
     assert len({sent["prompt_cache_key"] for sent in provider.requests}) == 1
 
 
+def test_the_clients_cache_key_decides_the_providers(provider: Provider, tmp_path: Path) -> None:
+    """Also in other conversations, at the same time, in another process and in another run; a UUID is passed as it is."""
+    own = "01a1e07f-b731-7943-b42c-dd7468e6fddf"
+    keys = ["mine", "mine", "mine", "mine", own, own]
+
+    async def converse(stage: Any, number: int) -> None:
+        asked = request("calls", user(f"conversation {number}"), has_tools=True)
+        for rounds in range(3):
+            keyed = replace(asked, extra={"responses": {"prompt_cache_key": keys[number]}})
+            reply = await stage.backend.open(keyed, is_verbatim=False)
+            assert reply.losses == ()
+            events = await read(reply)
+            check_events(events)
+            assert len(calls_of(events)) == (2 if rounds == 0 else 0)
+            more = replace(asked, messages=(*asked.messages, user("?")))
+            asked = with_results(asked, events) if rounds == 0 else more
+
+    async def play(stage: Any) -> None:
+        await asyncio.gather(*(converse(stage, number) for number in range(len(keys))))
+
+    seen: list[set[str]] = []
+    for run in range(2):
+        (folder := tmp_path / str(run)).mkdir()
+        played(RealStage(NEWEST, provider, folder, workers=2), play)
+        by_client: dict[str, set[str]] = {}
+        for sent in provider.requests[run * 18 :]:
+            number = int(json.dumps(sent["input"]).partition("conversation ")[2][0])
+            by_client.setdefault(keys[number], set()).add(sent["prompt_cache_key"])
+        assert by_client[own] == {own}
+        assert len(by_client["mine"]) == 1
+        seen.append(by_client["mine"])
+    assert len(provider.requests) == 36
+    assert seen[0] == seen[1]
+
+
+def test_a_cache_key_changes_nothing_else_for_the_provider(provider: Provider, tmp_path: Path) -> None:
+    async def play(stage: Any) -> None:
+        for extra in ({}, {"chat": {"prompt_cache_key": "mine"}}):
+            await answered(stage, replace(request("plain", user("and more"), has_tools=True), extra=extra))
+
+    played(RealStage(NEWEST, provider, tmp_path), play)
+    plain, keyed = (
+        {name: value for name, value in sent.items() if name not in ("prompt_cache_key", "client_metadata")}
+        for sent in provider.requests
+    )
+    assert _without_ids(plain) == _without_ids(keyed)
+
+
+def _without_ids(value: Any) -> Any:
+    """Codex gives each item an id of its own."""
+    if isinstance(value, list):
+        return [_without_ids(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _without_ids(one) for name, one in value.items() if name != "id"}
+    return value
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_tools_of_codex_that_the_owner_has_switched_on_are_offered(
     version: str, provider: Provider, tmp_path: Path

@@ -30,6 +30,7 @@ class AppServer:
         self._options = options
         self._lock = threading.Lock()
         self._threads: dict[str, str] = {}
+        self._sessions: dict[str, str] = {}  # of threads that were loaded from their files
         self._stopping: dict[str, threading.Event] = {}
         self._deaf: set[str] = set()
         self._floors: dict[str, tuple[str, str]] = {}  # of the last turn of a thread: its id, and what stood before it
@@ -68,7 +69,7 @@ class AppServer:
         elif self._options.rigid and "historyMode" in params:
             self._write(id=id, error={"code": -32600, "message": "unknown field `historyMode`"})
         elif method in ("thread/start", "thread/resume"):
-            thread = f"thread-{os.getpid()}-{len(self._threads)}"
+            thread = f"thread-{os.getpid()}-{len(self._threads)}".ljust(36 if self._options.sessions else 0, "-")
             self._skip([tool["name"] for tool in params.get("dynamicTools") or ()])
             self._threads[thread] = json.dumps(params.get("history") or [])
             self._write(
@@ -77,6 +78,9 @@ class AppServer:
             self._write(method="thread/started", params={"thread": {"id": thread}})
         elif method == "thread/inject_items":
             self._threads[thread] += json.dumps(params["items"])
+            if self._options.sessions and thread not in self._floors:
+                self._session_file(thread).parent.mkdir(parents=True, exist_ok=True)
+                self._session_file(thread).write_text(json.dumps({"session_id": thread}, separators=(",", ":")) + "\n")
             self._write(id=id, result={})
         elif method == "turn/start":
             self._start_turn(id, thread, params["input"])
@@ -89,6 +93,8 @@ class AppServer:
             self._write(id=id, result={"data": data, "nextCursor": "more" if self._options.endless else None})
         elif method == "thread/revert":
             self._revert(id, thread, params["beforeTurnId"])
+        elif method == "thread/read" and self._options.sessions != "lost":
+            self._write(id=id, result={"thread": {"id": thread, "sessionId": self._sessions.get(thread, thread)}})
         elif method == "thread/unsubscribe":
             self._write(id=id, result={"status": "unsubscribed"})
         elif method in ("thread/archive", "thread/delete"):
@@ -108,6 +114,8 @@ class AppServer:
 
     def _revert(self, id: int, thread: str, turn: str) -> None:
         known, before = self._floors.get(thread, ("", ""))
+        if self._options.sessions == "reload":
+            self._sessions[thread] = json.loads(self._session_file(thread).read_text())["session_id"]
         if turn != known or self._options.stiff:
             self._write(id=id, error={"code": -32600, "message": f"turn not found: {turn}"})
             return
@@ -121,8 +129,13 @@ class AppServer:
             said = "\x1b[33m WARN\x1b[0m codex_core::tools::registry: skipping external tool with reserved name"
             print(f"{said} \x1b[3mtool_name\x1b[0m=\x1b[0m{self._options.skips}", file=sys.stderr, flush=True)
 
+    def _session_file(self, thread: str) -> Path:
+        return Path(os.environ["CODEX_HOME"], "sessions", "2026", "11", "18", f"rollout-{thread}.jsonl")
+
     def _rollout(self, thread: str) -> str | None:
         """Old versions write every conversation down."""
+        if self._options.sessions:
+            return str(self._session_file(thread))
         if not self._options.version.startswith("0.8") or "CODEX_HOME" not in os.environ:
             return None
         path = Path(os.environ["CODEX_HOME"]) / f"{thread}.jsonl"
@@ -244,6 +257,9 @@ def main() -> None:
     parser.add_argument("--endless", action="store_true", help="there is always another page of models")
     parser.add_argument("--rigid", action="store_true", help="there are no threads that can be taken back")
     parser.add_argument("--stiff", action="store_true", help="a thread is never taken back")
+    parser.add_argument(
+        "--sessions", default="", help="threads have files, and a revert does this to one: reload or lost"
+    )
     parser.add_argument("--skips", default="", help="the name of a tool that is left out")
     parser.add_argument("--stubborn", action="store_true", help="leave neither at the end of input nor when asked to")
     options = parser.parse_args()

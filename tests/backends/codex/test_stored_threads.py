@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from functools import partial
@@ -248,3 +249,49 @@ def test_the_clients_own_key_is_reported(tmp_path: Path, dialect: str) -> None:
         assert [loss.feature for loss in reply.losses] == ["request.prompt_cache_key"]
 
     played(Stage(tmp_path), play)
+
+
+def _with_key(asked: Request, key: str = "mine") -> Request:
+    return replace(asked, extra={"chat": {"prompt_cache_key": key}})
+
+
+def test_the_clients_own_key_becomes_the_session_of_its_threads(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        sessions = []
+        for key in ("mine", "mine", "other", "01a1e07f-b731-7943-b42c-dd7468e6fddf"):
+            asked = _with_key(request("plain", user(f"DO=plain {len(sessions)}")), key)
+            for _ in range(2):  # the second one takes the stored thread
+                reply = await stage.backend.open(asked, is_verbatim=False)
+                assert reply.losses == ()
+                asked = extended(asked, await read(reply), "DO=plain again")
+            home = stage.backend.host.home
+            assert home is not None
+            newest = max(home.home.rglob("rollout-*"), key=lambda path: path.stat().st_mtime_ns)
+            sessions.append(json.loads(newest.read_text())["session_id"])
+        assert sessions[0] == sessions[1]
+        assert len(set(sessions)) == 3
+        assert sessions[3] == "01a1e07f-b731-7943-b42c-dd7468e6fddf"
+
+    stage = Stage(tmp_path, "--sessions", "reload")
+    played(stage, play)
+    assert len(stage.sent("thread/start")) == 4
+
+
+@pytest.mark.parametrize(
+    ("how", "started", "read_back"),
+    [
+        ("lost", 3, 1),  # once the worker has lost a thread, it is not tried again
+        ("ignored", 2, 2),
+    ],
+)
+def test_a_key_that_codex_does_not_take_is_reported(tmp_path: Path, how: str, started: int, read_back: int) -> None:
+    async def play(stage: Stage) -> None:
+        for number in range(2):
+            reply = await stage.backend.open(_with_key(request("plain"), f"key {number}"), is_verbatim=False)
+            assert text_of(await read(reply)).startswith("Hello thread-")
+            assert [loss.feature for loss in reply.losses] == ["request.prompt_cache_key"]
+
+    stage = Stage(tmp_path, "--sessions", how)
+    played(stage, play)
+    assert len(stage.sent("thread/start")) == started
+    assert len(stage.sent("thread/read")) == read_back

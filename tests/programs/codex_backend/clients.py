@@ -61,6 +61,7 @@ class Client(ABC):
         self.is_streamed = is_streamed
         self.history: list[dict[str, Any]] = []
         self.tools = [self._tool(tool) for tool in tools or ()]
+        self.cache_key = ""  # Messages has no such member
 
     @abstractmethod
     def body(self) -> dict[str, Any]: ...
@@ -108,6 +109,9 @@ class Client(ABC):
         settings = {"base_url": f"{self._address}{path}", "api_key": KEY, "max_retries": 0, "timeout": SECONDS}
         return kind(**settings, http_client=http_client(verify=False))
 
+    def _key(self) -> dict[str, str]:
+        return {"prompt_cache_key": self.cache_key} if self.cache_key else {}
+
     def _bytes(self) -> bytes:
         return json.dumps(self.body() | ({"stream": True} if self.is_streamed else {})).encode()
 
@@ -120,7 +124,8 @@ class Chat(Client):
 
     def body(self) -> dict[str, Any]:
         usage = {"stream_options": {"include_usage": True}} if self.is_streamed else {}
-        return {"model": self.model, "messages": self.history, **({"tools": self.tools} if self.tools else {}), **usage}
+        tools = {"tools": self.tools} if self.tools else {}
+        return {"model": self.model, "messages": self.history, **tools, **usage, **self._key()}
 
     def ask(self) -> Answer:
         with self._sdk(openai.OpenAI, openai.DefaultHttpxClient, "/v1") as client:
@@ -150,7 +155,8 @@ class Responses(Client):
     dialect, path, called, ended = "responses", "/v1/responses", "completed", "completed"
 
     def body(self) -> dict[str, Any]:
-        return {"model": self.model, "input": self.history, **({"tools": self.tools} if self.tools else {})}
+        tools = {"tools": self.tools} if self.tools else {}
+        return {"model": self.model, "input": self.history, **tools, **self._key()}
 
     def ask(self) -> Answer:
         with self._sdk(openai.OpenAI, openai.DefaultHttpxClient, "/v1") as client:

@@ -64,6 +64,18 @@ def test_one_cache_key_for_a_conversation(codex_stage: Stage, client: Opening, b
     assert (len(keys), len(set(keys))) == (4, count)
 
 
+def test_the_cache_key_of_the_client(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
+    """Two conversations with one key, except for Messages, which has none. An old version has another key for each request."""
+    for number in range(2):
+        opened = client(backend, SEARCHES)
+        opened.cache_key = f"client {tag}"
+        opened.say(f"conversation {number} SC=loop TAG={tag}")
+        _loop(opened, tag)
+    keys = [record["body"]["prompt_cache_key"] for record in codex_stage.seen(tag)]
+    count = (2 if opened.dialect == "messages" else 1) if codex_stage.version == NEWEST else 6
+    assert (len(keys), len(set(keys))) == (6, count)
+
+
 def test_a_long_result_is_not_cut(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
     opened = client(backend, WEATHER)
     opened.say(f"SC=pair TAG={tag}")

@@ -137,7 +137,7 @@ class CodexBackend(Backend):
             begun = opening(request, program.tier, program.abilities, setup)
             places = places_of(begun, request) if begun.is_reusable else []
             lease, thread = await self._stored_thread(places, lease)
-            turn = CodexTurn(lease, program, self._timeouts)
+            turn = CodexTurn(lease, program, self._timeouts, self.host.home)
             turn.place = places[0] if places else None
             await turn.begin(begun, request, thread)
         except BaseException:
@@ -205,7 +205,7 @@ class CodexBackend(Backend):
         delivery = Delivery(turn, lambda turn: self._finish(turn, request), self._abandon)
         return RunReply(
             events=delivery.events(first),
-            losses=(*losses, *turn.skipped),
+            losses=turn.losses(losses),
             headers=rate_limit_headers(turn.limits),
             how=str(turn.program),
             stop=delivery.stop,
@@ -224,7 +224,7 @@ class CodexBackend(Backend):
         self._cleanup.start(self._leave(turn))
 
     async def _leave(self, turn: CodexTurn) -> None:
-        await turn.leave(self.host.home)
+        await turn.leave()
 
     async def _leave_started(self, starting: asyncio.Task[tuple[CodexTurn, tuple[Loss, ...]]]) -> None:
         """Stops a turn whose request was cancelled while it started."""

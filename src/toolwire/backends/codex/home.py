@@ -31,6 +31,7 @@ _LOGIN = ("auth.json", "auth.lock")
 # Replaced by our own folder.
 _DROPPED = frozenset({"CODEX_HOME", "CODEX_SQLITE_HOME"})
 _BASE_URL = "OPENAI_BASE_URL"
+_HEAD = 1000  # bytes; the session id is at the begin of the file of a thread
 _ID = re.compile(r"[\w-]{1,100}")
 _LOG = "RUST_LOG"
 _LOGGED = "codex_core::tools=warn"  # only the log of Codex reports which tools of a client it skips
@@ -97,6 +98,22 @@ class Home:
             for file in self.home.glob(f"sessions/*/*/*/*{thread_id}*"):
                 with suppress(OSError):
                     file.unlink()
+
+    def set_session(self, path: str, thread_id: str, session_id: str) -> bool:
+        """Replaces the session id of a new thread in its file, which Codex may have open. False if it is not where 0.166 writes it."""
+        old, new = (b'"session_id":"%s"' % id.encode() for id in (thread_id, session_id))
+        file = Path(path)
+        if len(old) != len(new) or not file.is_relative_to(self.home):
+            return False
+        try:
+            with file.open("r+b") as opened:
+                place = opened.readline(_HEAD).find(old)
+                if place >= 0:
+                    opened.seek(place)
+                    opened.write(new)
+                return place >= 0
+        except OSError:
+            return False
 
     def link_login(self) -> None:
         """Links the login before each start, and never copies it: a refresh token is valid once, and Codex writes the next one through

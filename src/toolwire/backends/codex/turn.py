@@ -6,6 +6,7 @@ In the tier "held" an answer that ends with calls may be followed by another one
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -22,12 +23,12 @@ from ..sessions import AnswerTimeouts, BackgroundTasks, SessionLost, read_first
 from .home import Home
 from .host import Program
 from .pool import Lease, died
-from .stored_threads import MAX_USES, StoredThread
+from .stored_threads import MAX_USES, StoredThread, session_of, set_session
 from .wire.answer_in import CodexTurnDecoder
 from .wire.approvals import refuse_call
 from .wire.errors import refused
 from .wire.names import CodexToolNames
-from .wire.request_out import ThreadOpening, tool_answer
+from .wire.request_out import CACHE_KEY_LOSS, ThreadOpening, cache_key, tool_answer
 from .wire.versions import Abilities, Version
 from .worker import Declined, RequestRefused, Thread, ThreadMessage
 
@@ -78,14 +79,16 @@ class AnswerEnd:
 
 
 class CodexTurn:
-    """Its owner must call leave() or store() at the end, also after an error. place: where its thread is stored for the next request."""
+    """Its owner must call leave() or store() at the end, also after an error. place: where its thread is stored for the next request.
+    home: where Codex writes its threads, None for a remote app-server."""
 
-    def __init__(self, lease: Lease, program: Program, timeouts: AnswerTimeouts) -> None:
+    def __init__(self, lease: Lease, program: Program, timeouts: AnswerTimeouts, home: Home | None) -> None:
         self.program = program
         self.calls: list[ToolCall] = []  # of the last answer
         self.is_over = False  # the last answer has ended
         self._lease = lease
         self._timeouts = timeouts
+        self._home = home
         self._thread: Thread | None = None
         self._decoder = CodexTurnDecoder("")
         self._names = CodexToolNames()
@@ -93,6 +96,7 @@ class CodexTurn:
         self._is_reusable = False  # the thread can serve another request
         self._count = 0  # items that were injected into it
         self._uses = 1  # requests so far, including this one
+        self._has_key = False  # the thread has the client's own cache key
         self.place: ResumePoint | None = None
         self._is_running = False  # Codex works, or waits for results
         self._ending = AnswerEnd(program.version, program.abilities)
@@ -115,11 +119,14 @@ class CodexTurn:
     def is_alive(self) -> bool:
         return self._lease.worker.is_alive and self._is_running and not self._is_faulty
 
-    @property
-    def skipped(self) -> tuple[Loss, ...]:
-        """Tools of the request that Codex did not offer to the model, according to its log."""
-        found = (name for name in sorted(self._lease.worker.channel.skipped_tools()) if name in self._names)
-        return tuple(Loss("tool.skipped", self._names.client(name), _SKIPPED) for name in found)
+    def losses(self, foreseen: Iterable[Loss]) -> tuple[Loss, ...]:
+        """foreseen: what the request loses in Codex. Adds the tools that Codex did not offer to the model, according to its log, and
+        removes the cache key if the thread has it."""
+        skipped = (name for name in sorted(self._lease.worker.channel.skipped_tools()) if name in self._names)
+        return (
+            *(loss for loss in foreseen if not (self._has_key and loss.feature == CACHE_KEY_LOSS)),
+            *(Loss("tool.skipped", self._names.client(name), _SKIPPED) for name in skipped),
+        )
 
     @property
     def limits(self) -> JsonObject:
@@ -129,17 +136,21 @@ class CodexTurn:
     async def begin(self, opening: ThreadOpening, request: Request, stored: StoredThread | None = None) -> None:
         """stored: a thread that has the first part of the conversation. Raises UpstreamError if Codex rejects the request."""
         worker, program = self._lease.worker, self.program
-        start = stored.count if stored is not None else 0
-        self._uses = stored.uses + 1 if stored is not None else 1
         self._names = opening.names
         self._count = len(opening.inject)
         self._ending = AnswerEnd(program.version, program.abilities, is_raw=opening.method == "thread/start")
         try:
             self._is_reusable = opening.is_reusable
-            self._thread = thread = stored.thread if stored is not None else await self._open_thread(opening)
-            thread.request_id = wire_trace.request_id()
-            if opening.inject[start:]:
-                await worker.ask("thread/inject_items", opening.injection(thread.id, start), _START_SECONDS)
+            if stored is not None:
+                self._thread, self._uses, self._has_key = stored.thread, stored.uses + 1, stored.has_key
+                self._thread.request_id = wire_trace.request_id()
+                await self._inject(self._thread, opening, stored.count)
+            elif (key := cache_key(request)) and self._home is not None:
+                await self._open_with_key(opening, key, self._home)
+            else:
+                await self._open(opening)
+            assert self._thread is not None
+            thread = self._thread
             self._is_running = True
             started = await worker.ask("turn/start", opening.turn_of(thread.id), _START_SECONDS)
         except (SessionLost, RequestRefused, TimeoutError) as error:
@@ -187,14 +198,42 @@ class CodexTurn:
         if self._uses >= MAX_USES:
             return None
         stopping = cleanup.start(self._stop_and_release(self._thread))
-        return StoredThread(self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, stopping)
+        return StoredThread(
+            self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, self._has_key, stopping
+        )
 
-    async def leave(self, home: Home | None) -> None:
+    async def leave(self) -> None:
         """Stops the turn, deletes the thread and frees the worker."""
         if self._thread is None:
             self._lease.release(is_good=not self._is_faulty)
         else:
-            await self._stop_and_release(self._thread, is_dropped=True, home=home)
+            await self._stop_and_release(self._thread, is_dropped=True)
+
+    async def _open(self, opening: ThreadOpening) -> Thread:
+        """A new thread with the history. Raises SessionLost, RequestRefused or TimeoutError."""
+        self._thread = thread = await self._open_thread(opening)
+        thread.request_id = wire_trace.request_id()
+        await self._inject(thread, opening)
+        return thread
+
+    async def _open_with_key(self, opening: ThreadOpening, key: str, home: Home) -> None:
+        """A new thread with the history and the client's cache key; without the key if this version of Codex has no way to set it."""
+        worker = self._lease.worker
+        thread = await self._open(opening)
+        if not self._is_reusable or not worker.can_set_session:
+            return
+        try:
+            self._has_key = await set_session(worker, thread, session_of(key), home)
+        except RequestRefused:
+            worker.can_set_session = False
+            await self._drop(thread)
+            self._delete_files(thread, home)
+            await self._open(opening)
+
+    async def _inject(self, thread: Thread, opening: ThreadOpening, start: int = 0) -> None:
+        if opening.inject[start:]:
+            params = opening.injection(thread.id, start)
+            await self._lease.worker.ask("thread/inject_items", params, _START_SECONDS)
 
     async def _open_thread(self, opening: ThreadOpening) -> Thread:
         """Raises SessionLost, RequestRefused or TimeoutError."""
@@ -208,7 +247,7 @@ class CodexTurn:
             worker.can_store = self._is_reusable = False
             return thread
 
-    async def _stop_and_release(self, thread: Thread, *, is_dropped: bool = False, home: Home | None = None) -> None:
+    async def _stop_and_release(self, thread: Thread, *, is_dropped: bool = False) -> None:
         try:
             await self._stop(thread)
             if is_dropped:
@@ -216,8 +255,8 @@ class CodexTurn:
         except (SessionLost, TimeoutError) as error:
             self._fault(error)
         finally:
-            if is_dropped and home is not None:
-                self._delete_files(thread, home)
+            if is_dropped and self._home is not None:
+                self._delete_files(thread, self._home)
             self._lease.release(is_good=not self._is_faulty)
 
     def _listen(self, request: Request) -> None:

@@ -99,6 +99,7 @@ class AppServerWorker:
         self.fault: SessionLost | None = None
         self.opened = 0  # threads so far
         self.can_store = True  # threads that can be reverted, until it has refused one
+        self.can_set_session = True  # of a thread, until it has lost one by that
         self._pending: dict[rpc.Id, _Pending] = {}
         self._threads: dict[str, Thread] = {}
         self._last_id = 0

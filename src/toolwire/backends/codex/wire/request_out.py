@@ -39,6 +39,7 @@ _EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh"})
 _SUMMARIES = frozenset({"auto", "concise", "detailed", "none"})
 _VERBOSITIES = frozenset({"low", "medium", "high"})
 _CACHE_KEY = "prompt_cache_key"
+CACHE_KEY_LOSS = f"request.{_CACHE_KEY}"
 _NO_MEMBER = "Codex has no such setting"
 
 

@@ -46,7 +46,7 @@ class Hub:
     @property
     def windows(self) -> list[Window]:
         """The preferred one first."""
-        return sorted(self._windows.values(), key=_rank)
+        return sorted(self._windows.values(), key=lambda window: (-window.focused_at, window.joined_at))
 
     def join(self, window: Window) -> None:
         self._windows[window.id] = window
@@ -100,10 +100,6 @@ class Hub:
 def conversation_of(request: Request) -> str:
     """Owner, model and the user's first message: enough to find the same window again."""
     return f"{request.owner}\0{request.model}\0{Leading(request.messages).print_of(0)}"
-
-
-def _rank(window: Window) -> tuple[int, int]:
-    return (-window.focused_at, window.joined_at)
 
 
 class VSCodeBackend(Backend):
@@ -175,9 +171,5 @@ class VSCodeBackend(Backend):
             raise
         self.hub.stick(conversation, window)
         delivery = Delivery(turn, WindowTurn.leave, WindowTurn.leave)
-        return RunReply(events=delivery.events(first), losses=sent.losses, how=_how(picked), stop=delivery.stop)
-
-
-def _how(picked: Picked) -> str:
-    hello = picked.window.hello
-    return f"VS Code {hello.vscode[:40]}, {picked.model.key[:100]}"
+        how = f"VS Code {window.hello.vscode[:40]}, {model.key[:100]}"
+        return RunReply(events=delivery.events(first), losses=sent.losses, how=how, stop=delivery.stop)

@@ -59,7 +59,9 @@ class Bridge:
             _admit(headers, scope.get("client"))
         except BadRequest as error:
             self._gateway.log("warning", f"refused a connection to {scope['path']}: {error.message}")
-            await _refuse(error, send)
+            fields = [(b"content-type", b"text/plain; charset=utf-8")]
+            await send({"type": "websocket.http.response.start", "status": error.status, "headers": fields})
+            await send({"type": "websocket.http.response.body", "body": error.sentence().encode()})
             return
         await send({"type": "websocket.accept"})
         shutdown: asyncio.Event = scope.get("extensions", {}).get(SHUTDOWN, {}).get("event") or asyncio.Event()
@@ -107,21 +109,21 @@ def _report_models(gateway: GatewayAccess, backend: VSCodeBackend) -> None:
 def _admit(headers: Mapping[str, str], client: tuple[str, int] | None) -> None:
     """Raises BadRequest."""
     if "origin" in headers:
-        raise _refused(403, "origin_refused", f"it comes from a page of {quote(headers['origin'])}.")
+        raise BadRequest(f"it comes from a page of {quote(headers['origin'])}.", status=403, code="origin_refused")
     if client is None or not is_loopback(client[0]):
-        raise _refused(403, "host_refused", "it comes from another machine.")
+        raise BadRequest("it comes from another machine.", status=403, code="host_refused")
     if not is_loopback(_name_in(headers.get("host", ""))):
-        raise _refused(403, "host_refused", f"its Host header is {quote(headers.get('host', ''))}.")
+        raise BadRequest(f"its Host header is {quote(headers.get('host', ''))}.", status=403, code="host_refused")
     try:
         token = bridge_token(os.environ)
     except ConfigError as error:
-        raise _refused(503, "not_ready", error.sentence()) from None
+        raise BadRequest(error.sentence(), status=503, code="not_ready") from None
     scheme, _, value = headers.get("authorization", "").partition(" ")
     given = value.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "").strip()
     if not is_token(given, token):
         found = "another token" if given else "no token"
         why = f"it has {found}; expected the one in {token_path()}, or {VARIABLE}."
-        raise _refused(401, "authentication_failed", why)
+        raise BadRequest(why, status=401, code="authentication_failed")
 
 
 def _name_in(host: str) -> str:
@@ -130,14 +132,3 @@ def _name_in(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
-
-
-def _refused(status: int, code: str, why: str) -> BadRequest:
-    return BadRequest(why, status=status, code=code)
-
-
-async def _refuse(error: BadRequest, send: Send) -> None:
-    body = error.sentence().encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
-    await send({"type": "websocket.http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": body})

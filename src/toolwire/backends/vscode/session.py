@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 from itertools import count
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -36,6 +36,9 @@ from .wire.shapes import (
     Welcome,
 )
 
+if TYPE_CHECKING:
+    from .bridge import Bridge
+
 STARTED_BY = "TOOLWIRE_STARTED_BY"  # set by the extension for a gateway that it starts
 _STARTER = re.compile(r"[0-9a-f-]{36}")
 # Codes of WebSocket close frames; from 4000 on they are ours.
@@ -58,18 +61,6 @@ class Pace(Struct, frozen=True, kw_only=True):
     offer: float = 60.0
 
 
-class Windows(Protocol):
-    """The connected windows (bridge.py)."""
-
-    def join(self, session: WindowSession) -> None: ...
-
-    def models_changed(self) -> None: ...
-
-    def leave(self, session: WindowSession) -> None: ...
-
-    async def is_own_model(self, model: str) -> bool: ...
-
-
 class SessionClosed(Exception):
     """The connection ends. by_window: the window has closed it."""
 
@@ -86,8 +77,8 @@ class WindowSession:
     window: Window
     provider: ModelProvider
 
-    def __init__(self, windows: Windows, gateway: GatewayAccess, pace: Pace) -> None:
-        self._windows = windows
+    def __init__(self, bridge: Bridge, gateway: GatewayAccess, pace: Pace) -> None:
+        self._bridge = bridge
         self._gateway = gateway
         self._pace = pace
         self._received_at = 0.0
@@ -107,7 +98,7 @@ class WindowSession:
         finally:  # also when the server cancels this at the end of its shutdown
             self.provider.close()
             self.window.close(end.reason)
-            self._windows.leave(self)
+            self._bridge.leave(self)
             await self._close(end, send)
 
     def replace(self) -> None:
@@ -129,9 +120,9 @@ class WindowSession:
             why = f"the window speaks version {frame.v}, this gateway {VERSION}: install the extension of this gateway."
             raise SessionClosed(_POLICY, why)
         self.window = Window(frame)
-        self.provider = ModelProvider(self.window, self._gateway, self._windows.is_own_model, self._pace.frame)
+        self.provider = ModelProvider(self.window, self._gateway, self._bridge.is_own_model, self._pace.frame)
         try:
-            self._windows.join(self)
+            self._bridge.join(self)
         except BadRequest as error:
             raise SessionClosed(_TRY_LATER, error.message) from None
         starter = os.environ.get(STARTED_BY, "")
@@ -146,11 +137,11 @@ class WindowSession:
         work = (
             self._read(receive),
             self._write(send),
-            self._watch(),
             self._ping(),
             self._offer(),
             self._leave(shutdown),
-            self._wait_for_replacement(),
+            _closed_by(self.window.outbox.full, _NOT_READING, "the window does not read what it is sent."),
+            _closed_by(self._replaced, _REPLACED, "the window has connected again."),
         )
         tasks = [asyncio.create_task(one) for one in work]
         try:
@@ -174,10 +165,11 @@ class WindowSession:
             except BadWindowFrame as fault:
                 self._skip_bad(text, fault)
                 continue
-            if isinstance(frame, UnknownFrame):
-                self._log_unknown(frame.type)
-            else:
+            if not isinstance(frame, UnknownFrame):
                 self._take(frame, len(text))
+            elif frame.type not in self._unknown and len(self._unknown) < _MAX_LOGGED:
+                self._unknown.add(frame.type)
+                self._log("warning", f"sent a frame of the type {quote(frame.type)}, which this version does not know")
 
     def _take(self, frame: FromWindow, size: int) -> None:
         match frame:
@@ -185,7 +177,7 @@ class WindowSession:
                 self.window.take(frame, size)
             case Models():
                 self.window.list_models(frame)
-                self._windows.models_changed()
+                self._bridge.models_changed()
             case Focus():
                 self.window.focus(frame.focused)
             case Ask():
@@ -223,10 +215,6 @@ class WindowSession:
             raise SessionClosed(1006, "the connection was lost", by_window=True) from None
         raise SessionClosed(_GOING_AWAY, "the window is gone.")
 
-    async def _watch(self) -> None:
-        await self.window.outbox.full.wait()
-        raise SessionClosed(_NOT_READING, "the window does not read what it is sent.")
-
     async def _ping(self) -> None:
         """Any frame after a ping counts as its answer."""
         clock, pinged_at = asyncio.get_running_loop(), 0.0
@@ -251,24 +239,20 @@ class WindowSession:
             await asyncio.sleep(0.05)
         raise SessionClosed(_GOING_AWAY, "the gateway is stopping; connect again.")
 
-    async def _wait_for_replacement(self) -> None:
-        await self._replaced.wait()
-        raise SessionClosed(_REPLACED, "the window has connected again.")
-
     async def _close(self, end: SessionClosed, send: Send) -> None:
         self._log("info" if end.by_window or end.code == _GOING_AWAY else "warning", f"disconnected: {end.reason}")
         if not end.by_window:
             await send({"type": "websocket.close", "code": end.code, "reason": end.reason})
 
-    def _log_unknown(self, kind: str) -> None:
-        if kind not in self._unknown and len(self._unknown) < _MAX_LOGGED:
-            self._unknown.add(kind)
-            self._log("warning", f"sent a frame of the type {quote(kind)}, which this version does not know")
-
     def _log(self, level: str, text: str) -> None:
         window = getattr(self, "window", None)
         name = quote(window.id[:8]) if window is not None else "unnamed"
         self._gateway.log(level, f"a VS Code window ({name}) {text}")
+
+
+async def _closed_by(event: asyncio.Event, code: int, reason: str) -> None:
+    await event.wait()
+    raise SessionClosed(code, reason)
 
 
 async def _text(receive: Receive) -> str:

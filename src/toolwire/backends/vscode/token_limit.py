@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
-from ...types import Choice, Part, Reasoning, Refusal, Text, ToolCall, Usage
+from ...types import Choice, Reasoning, Refusal, Text, ToolCall, Usage
 
 BYTES = 16
 LEAST = 256  # bytes that are never cut
@@ -72,9 +72,8 @@ class TokenLimiter:
 
     def _cut(self) -> list[Event]:
         self.is_over = self.was_cut = True
-        ended: list[Event] = [PartEnded(index=index, part=_whole(part)) for index, part in self._parts.items()]
+        ended: list[Event] = [
+            PartEnded(index=index, part=replace(part.part, text="".join(part.pieces)))
+            for index, part in self._parts.items()
+        ]
         return [*ended, Finished(choices=(Choice(reason="length", raw_reason="max_tokens"),))]
-
-
-def _whole(part: _Open) -> Part:
-    return replace(part.part, text="".join(part.pieces))

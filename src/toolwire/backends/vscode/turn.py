@@ -100,7 +100,12 @@ class WindowTurn:
             self.window.is_mute = is_first
             return await self._process_events(self._decoder.cut(_too_slow(seconds)))
         except Overflow:
-            return await self._process_events(self._decoder.cut(_not_read()))
+            error = UpstreamError(
+                "the client reads its answer more slowly than VS Code sends it, and the buffer is full.",
+                code="upstream_cut",
+                hint="Read the answer as it comes.",
+            )
+            return await self._process_events(self._decoder.cut(error))
         except SessionLost:
             if is_first:
                 raise
@@ -209,13 +214,4 @@ def _too_slow(seconds: float) -> UpstreamError:
         code="upstream_timeout",
         hint="Check whether the window hangs or shows a dialog; raise first_byte_timeout or idle_timeout of this back "
         "end if its models need longer.",
-    )
-
-
-def _not_read() -> UpstreamError:
-    return UpstreamError(
-        "the client reads its answer more slowly than VS Code sends it, and the buffer is full.",
-        status=502,
-        code="upstream_cut",
-        hint="Read the answer as it comes.",
     )

@@ -30,7 +30,7 @@ from ....types import (
 )
 from ....wire.exact_json import BadJson, encode
 from .frames import BadWindowFrame
-from .shapes import NAME, Ask, AskMessage, CallPart, DataPart, OfferedTool, ResultPart, TextPart, ThinkingPart
+from .shapes import NAME, Ask, AskMessage, CallPart, DataPart, ResultPart, TextPart, ThinkingPart
 from .shapes import Part as WirePart
 
 _SAMPLING = ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
@@ -47,7 +47,9 @@ def request_of(ask: Ask, owner: str = "") -> Request:
     return Request(
         model=ask.model,
         messages=tuple(message for given in ask.messages for message in _messages(given)),
-        tools=tuple(map(_tool, ask.tools)),
+        tools=tuple(
+            Tool(name=tool.name, description=tool.description or None, schema=tool.schema) for tool in ask.tools
+        ),
         tool_choice=ToolChoice(mode="required") if ask.required and ask.tools else None,
         max_tokens=_count(options.get("max_tokens")),
         sampling=_sampling(options),
@@ -66,11 +68,12 @@ def _messages(given: AskMessage) -> list[Message]:
     rest = [part for part in given.parts if not isinstance(part, ResultPart)]
     role: Role = given.role
     parts = tuple(made for part in rest if (made := _part(part, role)) is not None)
-    data = (
-        [_data_value(part) for part in rest if isinstance(part, DataPart) and _is_forwarded(part)]
-        if role == "assistant"
-        else []
-    )
+    data = [
+        {"type": "data", "mime": part.mime, "data": part.data}
+        for part in rest
+        if isinstance(part, DataPart) and not normalize_type(part.mime) and part.mime not in _TEMPORARY
+    ]
+    data = data if role == "assistant" else []
     if not parts and not data:
         return results
     return [*results, Message(role=role, parts=parts, extra={NAME: {"data": data}} if data else {})]
@@ -81,7 +84,10 @@ def _part(part: WirePart, role: Role) -> Part | None:
         case TextPart():
             return Text(text=part.text) if part.text else None
         case CallPart():
-            return _call(part) if role == "assistant" else Text(text=_raw(part.input))
+            raw = _raw(part.input)
+            # VS Code does not check that arguments are an object.
+            args = part.input if isinstance(part.input, dict) else None
+            return ToolCall(id=part.id, name=part.name, raw=raw, args=args) if role == "assistant" else Text(text=raw)
         case ThinkingPart():
             is_reasoning = role == "assistant" and part.text
             return Reasoning(text=part.text, item_id=part.id, extra={NAME: {}}) if is_reasoning else None
@@ -89,12 +95,6 @@ def _part(part: WirePart, role: Role) -> Part | None:
             return _medium(part)
         case ResultPart():
             return None  # a message of its own
-
-
-def _call(part: CallPart) -> ToolCall:
-    """VS Code does not check that arguments are an object."""
-    args = part.input if isinstance(part.input, dict) else None
-    return ToolCall(id=part.id, name=part.name, raw=_raw(part.input), args=args)
 
 
 def _raw(value: Json) -> str:
@@ -121,18 +121,6 @@ def _medium(part: DataPart) -> Media | None:
     if mime.startswith("audio/"):
         return Media(kind="audio", mime=mime, data=part.data)
     return Media(kind="image" if mime.startswith("image/") else "file", mime=mime, data=part.data)
-
-
-def _is_forwarded(part: DataPart) -> bool:
-    return not normalize_type(part.mime) and part.mime not in _TEMPORARY
-
-
-def _data_value(part: DataPart) -> JsonObject:
-    return {"type": "data", "mime": part.mime, "data": part.data}
-
-
-def _tool(tool: OfferedTool) -> Tool:
-    return Tool(name=tool.name, description=tool.description or None, schema=tool.schema)
 
 
 def _sampling(options: JsonObject) -> Sampling:

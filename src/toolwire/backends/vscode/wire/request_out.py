@@ -38,8 +38,10 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
 
 def chat_request(request: Request, model: ListedModel, *, id: str, justification: str = JUSTIFICATION) -> ChatRequest:
     """Raises BadRequest when no model can accept the request."""
-    losses: list[Loss] = []
-    tools = tuple(_fitting(offered(request), losses))
+    given = offered(request)
+    tools = tuple(given[:MAX_TOOLS])
+    too_many = f"{len(given)} tools were offered, and VS Code takes {MAX_TOOLS}"
+    losses = [Loss("tool.number", tool.name, too_many) for tool in given[MAX_TOOLS:]]
     if tools and model.can_call_tools is False:
         losses.append(Loss("tools", "tools", _CALLS_NOTHING))
     try:
@@ -47,7 +49,10 @@ def chat_request(request: Request, model: ListedModel, *, id: str, justification
             id=id,
             model=model.key,
             messages=_messages(request, model, tools, losses),
-            tools=tuple(map(_tool, tools)),
+            tools=tuple(
+                OfferedTool(name=tool.name, description=tool.description or "", schema=whole_schema(tool.schema))
+                for tool in tools
+            ),
             required=_must_call(request) and len(tools) == 1,
             options=options_of(request),
             justification=justification,
@@ -127,18 +132,6 @@ def _messages(
         history.note(_GO_ON)
     history.note(_demand(request, tools))
     return history.messages()
-
-
-def _fitting(tools: list[Tool], losses: list[Loss]) -> list[Tool]:
-    losses += [
-        Loss("tool.number", tool.name, f"{len(tools)} tools were offered, and VS Code takes {MAX_TOOLS}")
-        for tool in tools[MAX_TOOLS:]
-    ]
-    return tools[:MAX_TOOLS]
-
-
-def _tool(tool: Tool) -> OfferedTool:
-    return OfferedTool(name=tool.name, description=tool.description or "", schema=whole_schema(tool.schema))
 
 
 def _must_call(request: Request) -> bool:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.backends.codex.asking import Stage, answered, calls_of, played, read, request, text_of, with_results
 from tests.backends.codex.starting import journal
 from toolwire.backends.codex.turn import LONG_SILENCE, SILENCE, TOKEN_COUNT, AnswerEnd
-from toolwire.backends.codex.wire.versions import Version, abilities_of
+from toolwire.backends.codex.wire.versions import Abilities, Version
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed
 
@@ -140,7 +140,7 @@ def test_a_call_of_another_turn_is_refused_and_not_told(tmp_path: Path) -> None:
 
 def ending(minor: int) -> AnswerEnd:
     version = Version(0, minor)
-    return AnswerEnd(version, abilities_of(version))
+    return AnswerEnd(version, Abilities(version))
 
 
 def count(total: int) -> dict[str, object]:

@@ -25,7 +25,7 @@ from .transport.process import is_secret_name, redact_command, start
 from .transport.websocket import connect, is_address
 from .wire.request_out import initialize_params
 from .wire.settings import BARE_SETTINGS, bare_settings, enable, flat, merged, provider_settings, switches_tools, toml
-from .wire.versions import Abilities, Tier, Version, abilities_of, tier_for, version_of
+from .wire.versions import Abilities, Tier, Version, tier_for, version_of
 from .worker import AppServerChannel, AppServerWorker, RequestRefused
 
 COMMAND = ("codex", "app-server")
@@ -217,7 +217,7 @@ def _program(user_agent: str, wanted: str, has_own_instructions: bool) -> Progra
     version = version_of(user_agent)
     return Program(
         version=version,
-        abilities=abilities_of(version),
+        abilities=Abilities(version),
         tier=tier_for(version, wanted),
         has_own_instructions=has_own_instructions,
     )

@@ -216,12 +216,8 @@ class WorkerPool:
 
 def died(fault: SessionLost | None) -> UpstreamError:
     """The error of open turns, and of the next request, after a worker has died."""
-    return UpstreamError(
-        f"Codex stopped before it had answered: {fault or 'the reason is not known.'}",
-        status=502,
-        code="codex_stopped",
-        retryable=True,
-    )
+    message = f"Codex stopped before it had answered: {fault or 'the reason is not known.'}"
+    return UpstreamError(message, code="codex_stopped", retryable=True)
 
 
 def memory_of(pid: int) -> int:

@@ -18,7 +18,7 @@ from toolwire.backends.codex.wire.history import (
     split_input,
 )
 from toolwire.backends.codex.wire.names import CodexToolNames
-from toolwire.backends.codex.wire.versions import Version, abilities_of
+from toolwire.backends.codex.wire.versions import Abilities, Version
 from toolwire.types import (
     Media,
     Message,
@@ -122,7 +122,7 @@ def test_parts_of_other_dialects_are_told_in_words() -> None:
     ],
 )
 def test_the_way_that_a_version_has(version: Version, has_tools: bool, way: str) -> None:
-    assert form_of(abilities_of(version), has_tools=has_tools) == way
+    assert form_of(Abilities(version), has_tools=has_tools) == way
 
 
 def test_the_users_last_words_are_the_input_of_a_resumed_turn() -> None:

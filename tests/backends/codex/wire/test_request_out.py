@@ -20,10 +20,10 @@ from toolwire.backends.codex.wire.request_out import (
     turn_members,
 )
 from toolwire.backends.codex.wire.settings import ThreadSetup
-from toolwire.backends.codex.wire.versions import TIERS, Abilities, Tier, Version, abilities_of
+from toolwire.backends.codex.wire.versions import TIERS, Abilities, Tier, Version
 from toolwire.types import Loss, Media, OutputFormat, Request, Sampling, Text, Thinking, Tool, ToolChoice, ToolResult
 
-NEW, HELD, OLD = (abilities_of(version) for version in (Version(0, 166), Version(0, 98), Version(0, 89)))
+NEW, HELD, OLD = (Abilities(version) for version in (Version(0, 166), Version(0, 98), Version(0, 89)))
 SCHEMA = {
     "type": "object",
     "properties": {"city": {"type": "string"}},
@@ -245,10 +245,10 @@ def test_results_are_answered_as_the_recorded_client_did() -> None:
             HELD,
             {"contentItems": [{"type": "inputText", "text": "a\nb"}], "success": True},
         ),
-        (result(Text(text="a")), abilities_of(Version(0, 92)), {"output": "a", "success": True}),
+        (result(Text(text="a")), Abilities(Version(0, 92)), {"output": "a", "success": True}),
         (
             result(Text(text="a"), IMAGE),
-            abilities_of(Version(0, 92)),
+            Abilities(Version(0, 92)),
             {"output": "a\n[image not shown: image/png, 70 bytes]", "success": True},
         ),
         (result(), NEW, {"contentItems": [{"type": "inputText", "text": ""}], "success": True}),

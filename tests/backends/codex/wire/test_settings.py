@@ -17,7 +17,7 @@ from toolwire.backends.codex.wire.settings import (
     provider_settings,
     toml,
 )
-from toolwire.backends.codex.wire.versions import Version, abilities_of
+from toolwire.backends.codex.wire.versions import Abilities, Version
 from toolwire.errors import ConfigError
 
 VALUES = st.recursive(
@@ -41,23 +41,23 @@ def nested(settings: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("version", [Version(0, 89), Version(0, 110), Version(0, 166), Version(0, 0)])
 def test_the_shell_is_off_in_every_version_and_toml_reads_it_so(version: Version) -> None:
-    settings = bare_settings(abilities_of(version))
+    settings = bare_settings(Abilities(version))
     assert settings["features.shell_tool"] is False
     assert tomllib.loads(toml(settings)) == nested(settings)
 
 
 @pytest.mark.parametrize("version", [Version(0, 89), Version(0, 110), Version(0, 166), Version(0, 0)])
 def test_no_version_shortens_results_or_conversations(version: Version) -> None:
-    settings = bare_settings(abilities_of(version))
+    settings = bare_settings(Abilities(version))
     for key in ("tool_output_token_limit", "model_auto_compact_token_limit", "model_context_window"):
         assert settings[key] >= 100_000_000
 
 
 def test_new_versions_get_what_old_ones_do_not_know() -> None:
-    assert "features.remote_models" in bare_settings(abilities_of(Version(0, 89)))
-    assert "include_environment_context" not in bare_settings(abilities_of(Version(0, 89)))
-    assert "features.remote_models" not in bare_settings(abilities_of(Version(0, 166)))
-    assert bare_settings(abilities_of(Version(0, 166)))["include_environment_context"] is False
+    assert "features.remote_models" in bare_settings(Abilities(Version(0, 89)))
+    assert "include_environment_context" not in bare_settings(Abilities(Version(0, 89)))
+    assert "features.remote_models" not in bare_settings(Abilities(Version(0, 166)))
+    assert bare_settings(Abilities(Version(0, 166)))["include_environment_context"] is False
 
 
 def test_retries_are_left_to_the_gateway_and_the_login_to_codex() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.backends.codex.wire.recorded import VERSIONS, records
-from toolwire.backends.codex.wire.versions import Version, abilities_of, tier_for, version_of
+from toolwire.backends.codex.wire.versions import Abilities, Version, tier_for, version_of
 from toolwire.errors import ConfigError
 
 
@@ -67,8 +67,8 @@ def test_a_tier_that_nobody_knows_is_refused() -> None:
 
 
 def test_abilities_come_and_some_go() -> None:
-    old, new = abilities_of(Version(0, 89)), abilities_of(Version(0, 166))
+    old, new = Abilities(Version(0, 89)), Abilities(Version(0, 166))
     assert (old.resume_history, old.inject, old.marker) == (True, False, False)
     assert (new.resume_history, new.inject, new.marker) == (False, True, True)
-    assert abilities_of(Version(0, 96)).contents is False
-    assert abilities_of(Version(0, 97)).contents is True
+    assert Abilities(Version(0, 96)).contents is False
+    assert Abilities(Version(0, 97)).contents is True

@@ -185,4 +185,4 @@ def _named(command: Sequence[str]) -> str:
 
 
 def _not_started(why: str, hint: str) -> UpstreamError:
-    return UpstreamError(why, status=502, code="codex_not_started", hint=hint)
+    return UpstreamError(why, code="codex_not_started", hint=hint)

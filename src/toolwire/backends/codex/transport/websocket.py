@@ -43,7 +43,6 @@ async def connect(address: str, token: str = "") -> WebSocket:
         why = str(error) if isinstance(error, ValueError) else "there is no response"
         raise UpstreamError(
             f"no app-server was reached at {quote(shown)}: {why}.",
-            status=502,
             code="codex_not_started",
             hint="Start `codex app-server --listen ws://127.0.0.1:PORT` there, or correct the address in command.",
         ) from None

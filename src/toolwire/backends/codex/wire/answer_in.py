@@ -260,7 +260,10 @@ class CodexTurnDecoder:
             return []
         fault = unreached(error)
         if self._assembly.count:
-            return self._fail(_restarted(fault or error_of(error)))
+            # Codex would stream the text a second time, and sent text cannot be withdrawn.
+            why = (fault or error_of(error)).message
+            message = f"the provider's answer broke off, and what was sent of it cannot be taken back: {why}"
+            return self._fail(UpstreamError(message, code="upstream_cut"))
         return [] if fault is None else self._fail(fault)
 
     def _turn_done(self, params: JsonObject) -> list[Event]:
@@ -309,15 +312,6 @@ def _own_loss(raw: JsonObject, name: str, output: str) -> Loss:
     if output.startswith("unsupported call"):
         return Loss("call.name", name, "no tool has this name; Codex reported that to the model")
     return Loss("call.own", name, "Codex ran one of its own tools")
-
-
-def _restarted(error: UpstreamError) -> UpstreamError:
-    """Codex would stream the text a second time, and sent text cannot be withdrawn."""
-    return UpstreamError(
-        f"the provider's answer broke off, and what was sent of it cannot be taken back: {error.message}",
-        status=502,
-        code="upstream_cut",
-    )
 
 
 def _grow(growing: OpenPart, text: str) -> list[Event]:

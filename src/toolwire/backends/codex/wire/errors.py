@@ -60,24 +60,18 @@ BY_INFO: dict[str, CodexFault] = {
     "responseTooManyFailedAttempts": CodexFault(is_retryable=True),
 }
 # Messages without a code, or with the code "other".
-BY_MESSAGE: tuple[tuple[re.Pattern[str], CodexFault], ...] = (
-    (re.compile(r"^Missing environment variable"), CodexFault(status=401, code="authentication_failed")),
-    (re.compile(r"rate limit", re.IGNORECASE), CodexFault(status=429, code="rate_limited", is_retryable=True)),
-    (re.compile(r"\bquota\b|usage limit", re.IGNORECASE), CodexFault(status=429, code="insufficient_quota")),
-    (
-        re.compile(r"overloaded|experiencing high demand|at capacity", re.IGNORECASE),
-        CodexFault(status=503, code="overloaded", is_retryable=True),
-    ),
-    (
-        re.compile(r"context window|context length|context_length_exceeded", re.IGNORECASE),
-        CodexFault(status=400, code="context_length_exceeded"),
-    ),
-    (re.compile(r"^error sending request"), CodexFault(code="upstream_unreachable", is_retryable=True)),
-    (re.compile(r"^stream closed before|idle timeout waiting"), CodexFault(code="upstream_cut", is_retryable=True)),
-    (
-        re.compile(r"not logged in|re-?authenticate|log in again", re.IGNORECASE),
-        CodexFault(status=401, code="authentication_failed", hint=_LOGIN),
-    ),
+BY_MESSAGE: tuple[tuple[re.Pattern[str], CodexFault], ...] = tuple(
+    (re.compile(pattern), fault)
+    for pattern, fault in (
+        (r"^Missing environment variable", CodexFault(status=401, code="authentication_failed")),
+        (r"(?i)rate limit", BY_INFO["rateLimitExceeded"]),
+        (r"(?i)\bquota\b|usage limit", BY_INFO["usageLimitExceeded"]),
+        (r"(?i)overloaded|experiencing high demand|at capacity", BY_INFO["serverOverloaded"]),
+        (r"(?i)context window|context length|context_length_exceeded", BY_INFO["contextWindowExceeded"]),
+        (r"^error sending request", CodexFault(code="upstream_unreachable", is_retryable=True)),
+        (r"^stream closed before|idle timeout waiting", BY_INFO["responseStreamDisconnected"]),
+        (r"(?i)not logged in|re-?authenticate|log in again", BY_INFO["unauthorized"]),
+    )
 )
 # By the loss of a call that Codex answered itself.
 _STUCK = {
@@ -106,7 +100,7 @@ def error_of(value: JsonObject) -> UpstreamError:
 def refused(error: JsonObject) -> UpstreamError:
     """The error response to a request of ours."""
     message = _tidy(_text(error, "message")) or "it gave no reason"
-    return UpstreamError(f"Codex refused a request: {message}", status=502, code="codex_refused")
+    return UpstreamError(f"Codex refused a request: {message}", code="codex_refused")
 
 
 def incomplete_reason(value: JsonObject) -> str:
@@ -120,12 +114,8 @@ def unreached(value: JsonObject) -> UpstreamError | None:
     if _OFFLINE not in _text(value, "message").lower():
         return None
     why = _tidy(_text(value, "additionalDetails")).rstrip(".") or "Codex waits for the network"
-    return UpstreamError(
-        f"the provider of Codex cannot be reached: {why}.",
-        status=502,
-        code="upstream_unreachable",
-        retryable=True,
-    )
+    message = f"the provider of Codex cannot be reached: {why}."
+    return UpstreamError(message, code="upstream_unreachable", retryable=True)
 
 
 def stuck(calls: int, last: Loss) -> UpstreamError:
@@ -133,7 +123,6 @@ def stuck(calls: int, last: Loss) -> UpstreamError:
     return UpstreamError(
         f"Codex answered {calls} calls of the model itself, the last to {quote(last.where)}, because {_STUCK[last.feature]}; "
         "then the model was stopped.",
-        status=502,
         code="codex_stuck",
         hint='Set tier = "sentinel" for this back end, or use another model.',
         details=RUNAWAY,
@@ -147,7 +136,6 @@ class UnseenCalls(UpstreamError):
 def unseen_calls(responses: int) -> UnseenCalls:
     return UnseenCalls(
         f"the model called tools in {responses} responses, and none was offered; then it was stopped.",
-        status=502,
         code="codex_stuck",
         hint="Use another model, or install Codex 0.121 or newer.",
         details=RUNAWAY,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ....dialects.responses.request_out import body_of
 from ....dialects.shared.requests import with_listener
 from ....profiles import RESPONSES, Profile
-from ....types import JsonObject, Loss, Message, OutputFormat, Request, Sampling
+from ....types import JsonObject, Loss, OutputFormat, Request, Sampling
 from ....wire.exact_json import encode
 from .names import CodexToolNames
 from .versions import Abilities
@@ -48,7 +48,8 @@ def form_of(abilities: Abilities, *, has_tools: bool) -> HistoryForm:
 def history_of(request: Request, names: CodexToolNames) -> CodexHistory:
     """Encoded by the Responses dialect, without sources, because Codex does not know all their members."""
     losses: list[Loss] = []
-    messages = tuple(_plain(message) for message in with_listener(request.messages, losses))
+    heard = with_listener(request.messages, losses)
+    messages = tuple(replace(message, source=None, extra={}) for message in heard)
     bare = Request(model=request.model, messages=messages, sampling=Sampling(), output=OutputFormat())
     body = body_of(bare, _PROFILE, losses)
     items = [_for_codex(item, names) for item in body["input"]]
@@ -90,10 +91,6 @@ def inputs_of(item: JsonObject) -> list[JsonObject]:
 
 def text_input(text: str) -> JsonObject:
     return {"type": "text", "text": text, "text_elements": []}
-
-
-def _plain(message: Message) -> Message:
-    return replace(message, source=None, extra={})
 
 
 def _for_codex(item: JsonObject, names: CodexToolNames) -> JsonObject:

@@ -14,23 +14,12 @@ _SKIPPED = re.compile(r"\bskipping .{0,100}\btool\b.{0,200}\btool_name=\"?([\w.:
 # Skipped by 0.147 and later even if no tool of Codex has the name: 0.166.0 was offered every identifier in its own sources.
 RESERVED = frozenset({"exec_command", "shell_command"})
 # Tools of Codex itself, in any version. Not complete: tools that Codex skips, according to its log, are added at run time.
-BUILT_IN = RESERVED | frozenset(
-    [
-        "apply_patch",
-        "create_goal",
-        "get_goal",
-        "list_mcp_resource_templates",
-        "list_mcp_resources",
-        "read_mcp_resource",
-        "request_user_input",
-        "shell",
-        "tool_search",
-        "update_goal",
-        "update_plan",
-        "view_image",
-        "web_search",
-        "write_stdin",
-    ]
+BUILT_IN = RESERVED.union(
+    re.findall(
+        r"\w+",
+        "apply_patch create_goal get_goal list_mcp_resource_templates list_mcp_resources read_mcp_resource "
+        "request_user_input shell tool_search update_goal update_plan view_image web_search write_stdin",
+    )
 )
 
 

@@ -41,6 +41,7 @@ _VERBOSITIES = frozenset({"low", "medium", "high"})
 _CACHE_KEY = "prompt_cache_key"
 CACHE_KEY_LOSS = f"request.{_CACHE_KEY}"
 _NO_MEMBER = "Codex has no such setting"
+_SAMPLING = ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
 
 
 class ThreadOpening(Struct, frozen=True, kw_only=True):
@@ -123,11 +124,11 @@ def turn_members(request: Request, given: list[JsonObject]) -> JsonObject:
 
 def tool_answer(result: ToolResult, abilities: Abilities) -> JsonObject:
     """The response to item/tool/call, in the form that the version accepts; media that it cannot express are described."""
-    images = _images(result) if abilities.contents else []
     text = _text(result, has_images=abilities.contents)
     text = with_failure(text) if result.is_error else text
     if not abilities.contents:
         return {"output": text, "success": not result.is_error}
+    images = [{"type": "inputImage", "imageUrl": url} for part in result.parts if (url := _image(part)) is not None]
     texts: list[JsonObject] = [{"type": "inputText", "text": text}] if text or not images else []
     return {"contentItems": texts + images, "success": not result.is_error}
 
@@ -160,21 +161,39 @@ def cache_key(request: Request) -> str:
 
 def losses_of(request: Request) -> list[Loss]:
     """What Codex has no member for. Stop sequences are implemented by the gateway."""
-    sampling = request.sampling
-    losses = [
-        Loss(f"sampling.{key}", key, _NO_MEMBER)
-        for key in ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
-        if getattr(sampling, key) is not None
-    ]
-    if sampling.choices > 1:
-        losses.append(Loss("sampling.n", "n", "Codex gives one answer"))
-    if sampling.logprobs:
-        losses.append(Loss("sampling.logprobs", "logprobs", _NO_MEMBER))
-    if request.max_tokens is not None:
-        losses.append(Loss("max_tokens", "max_tokens", _NO_MEMBER))
-    if request.parallel_calls is False and request.tools:
-        losses.append(Loss("parallel_calls", "parallel_tool_calls", _NO_MEMBER))
-    return losses + _choice_losses(request) + _thinking_losses(request) + _output_losses(request) + _others(request)
+    sampling, output, thinking, choice = request.sampling, request.output, request.thinking, request.tool_choice
+    is_restricted = choice is not None and choice.mode not in ("auto", "none") and bool(request.tools)
+    is_optional = choice is not None and choice.mode == "allowed" and not choice.is_required
+    found = {
+        **{f"sampling.{key}": (getattr(sampling, key) is not None, key, _NO_MEMBER) for key in _SAMPLING},
+        "sampling.n": (sampling.choices > 1, "n", "Codex gives one answer"),
+        "sampling.logprobs": (sampling.logprobs, "logprobs", _NO_MEMBER),
+        "max_tokens": (request.max_tokens is not None, "max_tokens", _NO_MEMBER),
+        "parallel_calls": (request.parallel_calls is False and request.tools, "parallel_tool_calls", _NO_MEMBER),
+        "tool_choice": (
+            is_restricted and not is_optional,
+            "tool_choice",
+            "Codex lets the model decide whether it calls a tool",
+        ),
+        "output.json": (output.format == "json", "response_format", "Codex requests JSON only with a schema"),
+        "output.strict": (
+            output.format == "schema" and not output.strict,
+            "response_format",
+            "Codex enforces every schema strictly",
+        ),
+        "output.verbosity": (output.verbosity not in (None, *_VERBOSITIES), "verbosity", _NO_MEMBER),
+        "user": (request.user is not None, "user", _NO_MEMBER),
+    }
+    if thinking is not None:
+        found["thinking.budget"] = (
+            thinking.budget is not None,
+            "thinking",
+            "Codex limits reasoning by effort only",
+        )
+        found["thinking.effort"] = (thinking.effort not in (None, *_EFFORTS), "effort", "Codex has no such effort")
+    losses = [Loss(feature, where, why) for feature, (is_lost, where, why) in found.items() if is_lost]
+    foreign_members(request, NAME, losses)
+    return losses
 
 
 def _thread(
@@ -202,7 +221,16 @@ def _thread(
         params["ephemeral"] = True
     tools = offered(request) if tier.is_native else []
     if tools:
-        params["dynamicTools"] = [_tool(tool, names, abilities) for tool in tools]
+        kind = {"type": "function"} if abilities.typed_tools else {}
+        params["dynamicTools"] = [
+            {
+                **kind,
+                "name": names.wire(tool.name),
+                "description": tool.description or "",
+                "inputSchema": whole_schema(tool.schema),
+            }
+            for tool in tools
+        ]
         losses += [Loss("tool.strict", tool.name, "checked by the gateway") for tool in tools if tool.strict]
     return params, losses
 
@@ -215,20 +243,6 @@ def _settings(request: Request, abilities: Abilities, setup: ThreadSetup) -> Jso
         # Without it 0.89 sends no effort and no summary to a model that it does not know.
         settings.setdefault("model_supports_reasoning_summaries", True)
     return settings
-
-
-def _tool(tool: Tool, names: CodexToolNames, abilities: Abilities) -> JsonObject:
-    kind = {"type": "function"} if abilities.typed_tools else {}
-    return {
-        **kind,
-        "name": names.wire(tool.name),
-        "description": tool.description or "",
-        "inputSchema": whole_schema(tool.schema),
-    }
-
-
-def _images(result: ToolResult) -> list[JsonObject]:
-    return [{"type": "inputImage", "imageUrl": url} for part in result.parts if (url := _image(part)) is not None]
 
 
 def _image(part: Part) -> str | None:
@@ -262,44 +276,3 @@ def _summary(request: Request) -> str | None:
     if thinking.summary is not None:
         return thinking.summary if thinking.summary in _SUMMARIES else None
     return "auto" if thinking.mode in ("on", "adaptive") else None
-
-
-def _choice_losses(request: Request) -> list[Loss]:
-    choice = request.tool_choice
-    if choice is None or choice.mode in ("auto", "none") or not request.tools:
-        return []
-    if choice.mode == "allowed" and not choice.is_required:
-        return []
-    return [Loss("tool_choice", "tool_choice", "Codex lets the model decide whether it calls a tool")]
-
-
-def _thinking_losses(request: Request) -> list[Loss]:
-    thinking = request.thinking
-    if thinking is None:
-        return []
-    losses = []
-    if thinking.budget is not None:
-        losses.append(Loss("thinking.budget", "thinking", "Codex limits reasoning by effort only"))
-    if thinking.effort is not None and thinking.effort not in _EFFORTS:
-        losses.append(Loss("thinking.effort", "effort", "Codex has no such effort"))
-    return losses
-
-
-def _output_losses(request: Request) -> list[Loss]:
-    output = request.output
-    losses = []
-    if output.format == "json":
-        losses.append(Loss("output.json", "response_format", "Codex requests JSON only with a schema"))
-    if output.format == "schema" and not output.strict:
-        losses.append(Loss("output.strict", "response_format", "Codex enforces every schema strictly"))
-    if output.verbosity is not None and output.verbosity not in _VERBOSITIES:
-        losses.append(Loss("output.verbosity", "verbosity", _NO_MEMBER))
-    return losses
-
-
-def _others(request: Request) -> list[Loss]:
-    losses: list[Loss] = []
-    if request.user is not None:
-        losses.append(Loss("user", "user", _NO_MEMBER))
-    foreign_members(request, NAME, losses)
-    return losses

@@ -36,7 +36,7 @@ class CodexTokenMeter:
 
     def response(self, value: object) -> None:
         if isinstance(value, dict):
-            self._responses = _sum(self._responses or Usage(), usage_in(value))
+            self._responses = (self._responses or Usage()).plus(usage_in(value))
 
     def thread(self, value: object) -> None:
         """A count may be repeated, so only totals are used; the first one shows the total before this answer. An incomplete response
@@ -73,10 +73,6 @@ def rate_limit_headers(params: JsonObject) -> dict[str, str]:
 
 def usage_in(value: JsonObject) -> Usage:
     return _usage({name: count_of(value.get(key)) for name, key in _MEMBERS.items()})
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return _usage({name: getattr(one, name) + getattr(other, name) for name in _MEMBERS})
 
 
 def _difference(whole: Usage, part: Usage) -> Usage:

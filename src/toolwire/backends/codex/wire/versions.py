@@ -29,43 +29,28 @@ class Version(NamedTuple):
 _FROM_SOURCE = Version(0, 0)  # the version of a build from source
 
 
-class Abilities(Struct, frozen=True, kw_only=True):
-    """contents: a tool result is a list of contents, not one text. marker: the end of a response is reported while its calls wait.
+class Abilities:
+    """From the release tags of the program; 0.89.0, 0.98.0, 0.110.0 and 0.166.0 were run.
+
+    contents: a tool result is a list of contents, not one text. marker: the end of a response is reported while its calls wait.
     bare: every built-in tool and prompt text can be removed. revert: a thread can be reverted to the state before a turn.
-    resume_history: a thread can be resumed from a history that the client sends."""
+    resume_history: a thread can be resumed from a history that the client sends.
+    """
 
-    ephemeral: bool
-    dynamic_tools: bool
-    contents: bool
-    unsubscribe: bool
-    inject: bool
-    empty_turn: bool
-    typed_tools: bool
-    marker: bool
-    bare: bool
-    revert: bool
-    resume_history: bool
+    def __init__(self, version: Version) -> None:
+        def since(minor: int) -> bool:
+            return version == _FROM_SOURCE or version >= Version(0, minor)
 
-
-def abilities_of(version: Version) -> Abilities:
-    """From the release tags of the program; 0.89.0, 0.98.0, 0.110.0 and 0.166.0 were run."""
-
-    def since(minor: int) -> bool:
-        return version == _FROM_SOURCE or version >= Version(0, minor)
-
-    return Abilities(
-        ephemeral=since(90),
-        dynamic_tools=since(92),
-        contents=since(97),
-        unsubscribe=since(106),
-        inject=since(121),
-        empty_turn=since(144),  # 0.130 refuses one, and then reports nothing more about it
-        typed_tools=since(141),
-        marker=since(145),
-        bare=since(145),
-        revert=since(148),
-        resume_history=since(89) and not since(121),  # replaced by thread/inject_items
-    )
+        self.ephemeral = since(90)
+        self.dynamic_tools = since(92)
+        self.contents = since(97)
+        self.unsubscribe = since(106)
+        self.inject = since(121)
+        self.empty_turn = since(144)  # 0.130 refuses one, and then reports nothing more about it
+        self.typed_tools = since(141)
+        self.marker = self.bare = since(145)
+        self.revert = since(148)
+        self.resume_history = since(89) and not since(121)  # replaced by thread/inject_items
 
 
 class Tier(Struct, frozen=True):

@@ -19,7 +19,6 @@ from ...events import Event, Finished, Started
 from ...ids import new_id
 from ...types import (
     Choice,
-    Json,
     JsonObject,
     Message,
     Part,
@@ -61,7 +60,12 @@ class Demo(Backend):
         count = requested_choices(request)
         # In a thread, because a hostile schema may take long.
         first = await asyncio.to_thread(_parts, request)
-        return EventReply(events=_events_of(request, [_renewed(first, index) for index in range(count)]))
+        # Other choices have other ids of calls.
+        others = [
+            [replace(part, id=_call_id(f"{part.id} {index}")) if isinstance(part, ToolCall) else part for part in first]
+            for index in range(1, count)
+        ]
+        return EventReply(events=_events_of(request, [first, *others]))
 
 
 async def _events_of(request: Request, choices: Sequence[Sequence[Part]]) -> AsyncIterator[list[Event]]:
@@ -86,14 +90,6 @@ def _parts(request: Request) -> list[Part]:
     return [*thought, *(_call(request, tool, prompt, place) for place, tool in enumerate(tools))]
 
 
-def _renewed(parts: Sequence[Part], choice: int) -> list[Part]:
-    """The same parts for another choice, with other ids of calls."""
-    return [
-        replace(part, id=_call_id(f"{part.id} {choice}")) if isinstance(part, ToolCall) and choice else part
-        for part in parts
-    ]
-
-
 def _is_thinking(thinking: Thinking | None) -> bool:
     if thinking is None or thinking.mode == "off" or thinking.effort == "none":
         return False
@@ -110,26 +106,14 @@ def _prompt(messages: Sequence[Message]) -> str:
     return ""
 
 
-def _workspace(messages: Sequence[Message]) -> str:
-    """User messages first: system prompts contain example paths."""
-    ordered = sorted(messages, key=lambda message: message.role != "user")
-    return workspace_in(part.text for message in ordered for part in message.parts if isinstance(part, Text))
-
-
 def _results_text(messages: Sequence[Message]) -> str:
     """The results since the last answer as text; "" if there are none."""
     names = {part.id: part.name for message in messages for part in message.parts if isinstance(part, ToolCall)}
-    results = results_of(_since_answer(messages))
+    last = max((place for place, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    results = results_of(messages[last + 1 :])
     said = [_result_text(result, names) for result in results[:_MOST_RESULTS]]
     left = len(results) - len(said)
     return " ".join([*said, f"({left} more results came.)"] if left else said)
-
-
-def _since_answer(messages: Sequence[Message]) -> Sequence[Message]:
-    for place in reversed(range(len(messages))):
-        if messages[place].role == "assistant":
-            return messages[place + 1 :]
-    return messages
 
 
 def _result_text(result: ToolResult, names: dict[str, str]) -> str:
@@ -163,7 +147,10 @@ def _picked(request: Request, prompt: str) -> list[Tool]:
 
 def _call(request: Request, tool: Tool, prompt: str, place: int) -> ToolCall:
     """Its id is a hash of the call and its place, so it is unique in the conversation."""
-    hints = hints_of(prompt, _workspace(request.messages), [tool.name for tool in request.tools])
+    # User messages first: system prompts contain example paths.
+    ordered = sorted(request.messages, key=lambda message: message.role != "user")
+    workspace = workspace_in(part.text for message in ordered for part in message.parts if isinstance(part, Text))
+    hints = hints_of(prompt, workspace, [tool.name for tool in request.tools])
     arguments = _arguments(tool, hints)
     raw = json.dumps(arguments, ensure_ascii=False, default=float)
     call_id = _call_id(json.dumps([len(request.messages), place, tool.name, raw]))
@@ -195,7 +182,11 @@ def _words(request: Request, prompt: str) -> str:
         return said
     if request.output.format == "json":
         return json.dumps({"message": said}, ensure_ascii=False)
-    return json.dumps(_by_schema(request.output.schema or {}, prompt), ensure_ascii=False, default=float)
+    try:
+        value = example_of(request.output.schema or {}, PromptArguments(hints_of(prompt)))
+    except NoExample:
+        value = {}
+    return json.dumps(value, ensure_ascii=False, default=float)
 
 
 def _advice(request: Request) -> str:
@@ -205,10 +196,3 @@ def _advice(request: Request) -> str:
         return "\n\nThis request has no tools. `toolwire chat --workspace .` has tools for files; then type: read README.md"
     shown = ", ".join(names[:_MOST_CALLS]) + (", ..." if len(names) > _MOST_CALLS else "")
     return f"\n\nThat matches none of the tools ({shown}). Name one of them and its arguments, such as: {names[0]} a=b"
-
-
-def _by_schema(schema: JsonObject, prompt: str) -> Json:
-    try:
-        return example_of(schema, PromptArguments(hints_of(prompt)))
-    except NoExample:
-        return {}

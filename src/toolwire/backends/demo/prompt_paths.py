@@ -18,33 +18,10 @@ _INTRODUCED = re.compile(
     r"\b(?:file|folder|directory)\s+(?:named\s+|called\s+)?[\"'`]?([\w.@+~/\\-]{1,200})", re.IGNORECASE
 )
 _NO_NAMES = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "at",
-        "for",
-        "from",
-        "here",
-        "i",
-        "in",
-        "is",
-        "it",
-        "me",
-        "my",
-        "named",
-        "of",
-        "on",
-        "or",
-        "please",
-        "that",
-        "the",
-        "there",
-        "this",
-        "to",
-        "with",
-        "you",
-    ]
+    re.findall(
+        r"\w+",
+        "a an and at for from here i in is it me my named of on or please that the there this to with you",
+    )
 )
 _WORKSPACE = re.compile(
     r"\b(?:workspace|working directory|cwd|folders?)\b[^\n/\\]{0,60}[\n>:\s-]{0,8}((?:/|[A-Za-z]:[/\\])[^\s\"'`<>]{1,300})",

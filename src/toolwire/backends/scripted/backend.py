@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from msgspec.structs import replace
+
 from ...config.values import BackendConfig
 from ...errors import BadRequest, ConfigError, GatewayError, UpstreamError, quote
 from ...events import Event, Failed, Finished, PartDelta, Started
@@ -16,7 +18,6 @@ from ...ids import new_id
 from ...types import (
     Choice,
     Json,
-    JsonObject,
     Part,
     Reason,
     Reasoning,
@@ -209,14 +210,9 @@ class _Scene:
         written = call.arguments if call.input is None else call.input
         if tool.kind != "custom" and call.input is not None:
             written = {"input": call.input}
-        raw = self._filled(written) if isinstance(written, str) else self._raw(written)
-        call_id = call.id or new_id("call_")
-        if tool.kind == "custom":
-            return ToolCall(id=call_id, name=tool.name, namespace=tool.namespace, raw=raw, kind="custom")
-        return ToolCall(id=call_id, name=tool.name, namespace=tool.namespace, raw=raw, args=object_of(raw))
-
-    def _raw(self, arguments: JsonObject) -> str:
-        return encode(self._filled_inside(arguments)).decode()
+        raw = self._filled(written) if isinstance(written, str) else encode(self._filled_inside(written)).decode()
+        made = ToolCall(id=call.id or new_id("call_"), name=tool.name, namespace=tool.namespace, raw=raw)
+        return replace(made, kind="custom") if tool.kind == "custom" else replace(made, args=object_of(raw))
 
     def _filled_inside(self, value: Json) -> Json:
         match value:
@@ -237,7 +233,7 @@ class _Scene:
         for place in reversed(range(len(parts))):
             part = parts[place]
             if isinstance(part, Text) and self.turn.citations:
-                parts[place] = Text(text=part.text, logprobs=part.logprobs, citations=self.turn.citations)
+                parts[place] = replace(part, citations=self.turn.citations)
                 break
         return parts
 
@@ -284,7 +280,8 @@ def _shown(part: Part) -> dict[str, Any]:
 async def _play(request: Request, turn: ScriptedTurn, choices: Sequence[Sequence[Part]]) -> AsyncIterator[list[Event]]:
     await asyncio.sleep(turn.delay)
     told = choice_events(choices, chunk_splitter(turn.chunk))
-    last = Finished(choices=_endings(turn, choices), usage=_usage(turn.usage, estimated_usage(request, choices)))
+    ends = tuple(Choice(reason=turn.finish or _reason(parts), index=index) for index, parts in enumerate(choices))
+    last = Finished(choices=ends, usage=_usage(turn.usage, estimated_usage(request, choices)))
     start = Started(id=new_id("gen_"), model=request.model)
     is_first = True
     for batch in batches(chain([start], _disturbed(chain(told, [last]), turn))):
@@ -305,10 +302,6 @@ def _disturbed(events: Iterator[Event], turn: ScriptedTurn) -> Iterator[Event]:
             return
         deltas += isinstance(event, PartDelta)
         yield event
-
-
-def _endings(turn: ScriptedTurn, choices: Sequence[Sequence[Part]]) -> tuple[Choice, ...]:
-    return tuple(Choice(reason=turn.finish or _reason(parts), index=index) for index, parts in enumerate(choices))
 
 
 def _reason(parts: Sequence[Part]) -> Reason:

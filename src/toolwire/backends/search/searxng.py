@@ -25,7 +25,9 @@ class SearxngSearch:
         response = await self._transport.send("GET", f"{self._url}/search?{asked}", _HEADERS, timeouts=self._timeouts)
         try:
             if response.status != 200:
-                raise _refused(response.status)
+                why = " It must allow format=json: `search.formats` in its settings." if response.status == 403 else ""
+                message = f"the search engine answered with status {response.status}.{why}"
+                raise UpstreamError(message, status=response.status, code="search_failed")
             return _hits_in(await response.read_all(_MAX_BODY))[:count]
         finally:
             response.abort()
@@ -40,8 +42,3 @@ def _hits_in(body: bytes) -> list[SearchHit]:
     if not isinstance(results, list):
         raise UpstreamError("the search engine's answer is no list of results in JSON.", code="search_failed")
     return [hit for result in results if (hit := hit_in(result, "content")) is not None]
-
-
-def _refused(status: int) -> UpstreamError:
-    why = " It must allow format=json: `search.formats` in its settings." if status == 403 else ""
-    return UpstreamError(f"the search engine answered with status {status}.{why}", status=status, code="search_failed")

@@ -11,7 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, suppress
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -25,61 +25,50 @@ class _End:
 
 def iterate(make: Callable[[], AsyncGenerator[T, None]]) -> Iterator[T]:
     """Yields the items of the generator. If the reader stops, it waits until the generator is closed."""
-    worker = _Worker(make)
-    thread = threading.Thread(target=worker.run, name="toolwire-agent", daemon=True)
-    thread.start()
-    try:
-        while True:
-            worker.step()
-            item = worker.items.get()
-            if not isinstance(item, _End):
-                yield item
-                continue
-            if item.error is not None:
-                raise item.error
-            return
-    finally:
-        worker.stop()
-        thread.join()
+    loop = asyncio.new_event_loop()
+    requests: asyncio.Queue[None] = asyncio.Queue()
+    items: SimpleQueue[T | _End] = SimpleQueue()
 
+    async def work() -> None:
+        async with aclosing(make()) as made:
+            await requests.get()
+            async for item in made:
+                items.put(item)
+                await requests.get()
 
-class _Worker(Generic[T]):
-    def __init__(self, make: Callable[[], AsyncGenerator[T, None]]) -> None:
-        self._make = make
-        self._requests: asyncio.Queue[None] = asyncio.Queue()
-        self._loop = asyncio.new_event_loop()
-        self._task = self._loop.create_task(self._work())
-        self.items: SimpleQueue[T | _End] = SimpleQueue()
+    task = loop.create_task(work())
 
-    def run(self) -> None:
+    async def wait() -> None:
+        await task
+
+    def run() -> None:
         """Runs in the thread. Exceptions are raised in the reader's thread."""
         error: BaseException | None = None
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
             try:
-                runner.run(_wait(self._task))
+                runner.run(wait())
             except asyncio.CancelledError:
                 pass
             except BaseException as fault:
                 error = fault
-        self.items.put(_End(error))
+        items.put(_End(error))
 
-    def step(self) -> None:
-        self._soon(self._requests.put_nowait, None)
-
-    def stop(self) -> None:
-        self._soon(self._task.cancel)
-
-    def _soon(self, function: Callable[..., object], *arguments: object) -> None:
+    def soon(function: Callable[..., object], *arguments: object) -> None:
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(function, *arguments)
+            loop.call_soon_threadsafe(function, *arguments)
 
-    async def _work(self) -> None:
-        async with aclosing(self._make()) as items:
-            await self._requests.get()
-            async for item in items:
-                self.items.put(item)
-                await self._requests.get()
-
-
-async def _wait(task: asyncio.Task[None]) -> None:
-    await task
+    thread = threading.Thread(target=run, name="toolwire-agent", daemon=True)
+    thread.start()
+    try:
+        while True:
+            soon(requests.put_nowait, None)
+            item = items.get()
+            if not isinstance(item, _End):
+                yield item
+            elif item.error is not None:
+                raise item.error
+            else:
+                return
+    finally:
+        soon(task.cancel)
+        thread.join()

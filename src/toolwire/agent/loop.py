@@ -149,8 +149,9 @@ class Loop:
         """One answer of the model, and the tools that it calls."""
         self.iterations += 1
         self._ending, self._is_calling = "done", False
-        if self.iterations > 1:
-            await self._refresh()
+        if self.iterations > 1 and self._hooks.refresh is not None:
+            with suppress(GatewayError):  # a server whose tools cannot be listed; the old tools stay
+                self._toolbox = self._toolbox.with_tools(await self._hooks.refresh())
         record = Record(model=self._request.model, is_stream=self._request.stream, started=time.monotonic(), status=200)
         record.has_reached_bound = self._last == "max_iterations"
         self._hooks.telemetry.opened(record)
@@ -171,13 +172,6 @@ class Loop:
         finally:
             record.ended = time.monotonic()
             self._hooks.telemetry.closed(record)
-
-    async def _refresh(self) -> None:
-        """Servers may have changed their tools. If they fail, the old tools stay."""
-        if self._hooks.refresh is None:
-            return
-        with suppress(GatewayError):
-            self._toolbox = self._toolbox.with_tools(await self._hooks.refresh())
 
     async def _run_calls(self, parts: list[Part], record: Record) -> AsyncGenerator[LoopEvent, None]:
         self._calls = calls = self._toolbox.begin(parts, is_cut=self._ending == "length", tally=record.tally)
@@ -276,17 +270,15 @@ class _EventMapper:
                 self._seams.begin(event)
                 return StatusEvent(status="calling", id=part.id, name=part.name) if isinstance(part, ToolCall) else None
             case PartDelta(index=index, text=text):
-                return self._delta(self._parts.get(index), self._seams.before(event) + text)
+                text, grown = self._seams.before(event) + text, self._parts.get(index)
+                if isinstance(grown, ToolCall):
+                    return StatusEvent(status="arguments", detail=text, id=grown.id, name=grown.name)
+                return ReasoningEvent(text=text) if isinstance(grown, Reasoning) else TextEvent(text=text)
             case PartEnded():
                 self._seams.end(event)
                 return None
             case _:
                 return None
-
-    def _delta(self, part: Part | None, text: str) -> LoopEvent:
-        if isinstance(part, ToolCall):
-            return StatusEvent(status="arguments", detail=text, id=part.id, name=part.name)
-        return ReasoningEvent(text=text) if isinstance(part, Reasoning) else TextEvent(text=text)
 
 
 def _size(messages: Sequence[Message]) -> int:

@@ -139,7 +139,13 @@ class Calls:
         decision = await self._toolbox.decision(event)
         if decision is not None:
             edited = event.arguments if decision.arguments is None else decision.arguments
-            yield _approval(event, decision, edited)
+            yield ApprovalEvent(
+                id=event.id,
+                name=event.name,
+                arguments=edited,
+                is_allowed=decision.is_allowed,
+                reason=decision.reason,
+            )
             if not decision.is_allowed:
                 yield self._denied(call, decision.reason)
                 return
@@ -176,12 +182,6 @@ class Calls:
         text = "".join(part.text for part in output.parts if isinstance(part, Text))
         kind: Fault = "timeout" if ran.fault == "timeout" else "failed"
         return ToolErrorEvent(id=call.id, name=call.name, kind=kind, message=text, seconds=ran.seconds)
-
-
-def _approval(event: ToolCallEvent, decision: Decision, arguments: JsonObject) -> ApprovalEvent:
-    return ApprovalEvent(
-        id=event.id, name=event.name, arguments=arguments, is_allowed=decision.is_allowed, reason=decision.reason
-    )
 
 
 def _result(call: ToolCall, text: str) -> ToolResult:

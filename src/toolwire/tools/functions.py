@@ -156,8 +156,11 @@ def signature_of(function: Callable[..., Any], names: Mapping[str, Any]) -> Sign
     hints = Hints({**getattr(hinted, "__globals__", {}), **names})
     resolved = hints.of(hinted)
     parameters = inspect.signature(function).parameters
-    contexts = frozenset(name for name in parameters if _is_context(resolved.get(name)))
-    documented = _docstring(function)
+    contexts = frozenset(
+        name for name in parameters if (hint := resolved.get(name)) is Context or Context in get_args(hint)
+    )
+    inner = innermost(function)
+    documented = docstrings.parse(inspect.getdoc(type(inner) if _is_instance(inner) else inner))
     members: list[Member] = []
     rest: Shape | None = None
     for name, parameter in parameters.items():
@@ -167,7 +170,10 @@ def signature_of(function: Callable[..., Any], names: Mapping[str, Any]) -> Sign
             raise Unsupported(f"*{name} has no names to fill; take a list instead")
         if name in ("self", "cls") and name not in resolved:
             raise Unsupported(f"{name!r} is not bound; pass the method of an instance")
-        shape = _parameter_shape(hints, resolved, name)
+        try:
+            shape = hints.shape(resolved[name]) if name in resolved else ANY
+        except Unsupported as error:
+            raise Unsupported(f"parameter {name!r}: {error}") from None
         if parameter.kind is Parameter.VAR_KEYWORD:
             rest = shape
         else:
@@ -206,13 +212,6 @@ def _caller_names() -> dict[str, Any]:
     return dict(frame.f_locals)
 
 
-def _parameter_shape(hints: Hints, resolved: Mapping[str, Any], name: str) -> Shape:
-    try:
-        return hints.shape(resolved[name]) if name in resolved else ANY
-    except Unsupported as error:
-        raise Unsupported(f"parameter {name!r}: {error}") from None
-
-
 def _member(name: str, default: Any, shape: Shape, description: str) -> Member:
     has_default = default is not Parameter.empty
     if _is_field(default):
@@ -221,11 +220,6 @@ def _member(name: str, default: Any, shape: Shape, description: str) -> Member:
     if has_default and default is None:
         shape = optional(shape)
     return Member(name=name, shape=shape, has_default=has_default, default=default, description=description)
-
-
-def _docstring(function: Any) -> docstrings.Docstring:
-    inner = innermost(function)
-    return docstrings.parse(inspect.getdoc(type(inner) if _is_instance(inner) else inner))
 
 
 def _hinted_function(function: Any) -> Any:
@@ -240,10 +234,6 @@ def _hinted_function(function: Any) -> Any:
 def _is_instance(function: Any) -> bool:
     """An instance of a class with __call__."""
     return not inspect.isroutine(function) and not inspect.isclass(function)
-
-
-def _is_context(hint: Any) -> bool:
-    return hint is Context or Context in get_args(hint)
 
 
 def _is_field(default: Any) -> bool:

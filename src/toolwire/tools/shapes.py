@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from pathlib import Path, PosixPath, PurePath, PurePosixPath
 from typing import Any
 from uuid import UUID
@@ -74,15 +75,6 @@ def _text(value: Json) -> str:
     return str(_expect(str, "a string", value))
 
 
-def _bool(value: Json) -> bool:
-    return bool(_expect(bool, "true or false", value))
-
-
-def _null(value: Json) -> None:
-    if value is not None:
-        raise Mismatch(f"found {describe_value(value)}, expected null.")
-
-
 def _int(value: Json) -> int:
     number = _numeric(int_of, _expect((int, float, Decimal), "an integer", value))
     if number is None:
@@ -101,18 +93,14 @@ def _numeric(convert: Callable[[Any], Any], value: Json) -> Any:
         raise Mismatch(f"{error}.") from None
 
 
-def _any(value: Json) -> Json:
-    return _numeric(plain, value)
-
-
-ANY = Shape({}, _any)
+ANY = Shape({}, partial(_numeric, plain))
 TEXT = Shape({"type": "string"}, _text)
-NULL = Shape({"type": "null"}, _null)
+NULL = Shape({"type": "null"}, partial(_expect, type(None), "null"))
 SCALARS: dict[object, Shape] = {
     str: TEXT,
     int: Shape({"type": "integer"}, _int),
     float: Shape({"type": "number"}, _float),
-    bool: Shape({"type": "boolean"}, _bool),
+    bool: Shape({"type": "boolean"}, partial(_expect, bool, "true or false")),
     None: NULL,
     type(None): NULL,
     Any: ANY,

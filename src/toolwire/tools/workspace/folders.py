@@ -25,18 +25,11 @@ _IGNORE_FILE = ".gitignore"
 _MAX_IGNORE_FILE = 1 << 18
 
 
-class FolderEntry(Struct, frozen=True, kw_only=True):
-    """folder is a descriptor that is open only until the next entry of a walk."""
+class FolderEntry(Place, frozen=True, kw_only=True):
+    """folder is open only until the next entry of a walk."""
 
-    folder: int
-    name: str
-    parts: Parts
     kind: Kind
     is_ignored: bool
-
-    @property
-    def place(self) -> Place:
-        return Place(folder=self.folder, name=self.name, parts=self.parts)
 
 
 class TreeItem(Struct, frozen=True, kw_only=True):

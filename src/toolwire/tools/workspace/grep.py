@@ -199,12 +199,12 @@ class _Candidates:
                     continue
                 with (
                     suppress(OSError, ToolRefused),
-                    open_file(entry.place, entry.name) as file,
+                    open_file(entry, entry.name) as file,
                 ):  # deleted or not readable
                     if os.fstat(file).st_size > most:
                         self.too_large += 1
                     elif b"\0" not in os.pread(file, _BINARY_HEAD, 0):
-                        yield os.dup(file), entry.place.inside
+                        yield os.dup(file), entry.inside
 
 
 def _close(batch: list[tuple[int, str]]) -> None:

@@ -265,17 +265,14 @@ class _WorkspaceTool:
 
     async def run(self, arguments: JsonObject) -> Output:
         try:
-            parsed = msgspec.convert(_with_integers(arguments), self._arguments)
+            # 2.0 is an integer to a schema; some back ends make every number a float.
+            whole = {name: int(value) for name, value in arguments.items() if _is_integer(value)}
+            parsed = msgspec.convert({**arguments, **whole}, self._arguments)
             return await off_loop(lambda budget: self._work(budget, parsed), self._seconds, self._pool)
         except msgspec.ValidationError as error:
             return Output.of_text(f"the arguments do not fit: {error}.", is_error=True)
         except ToolRefused as refusal:
             return Output.of_text(str(refusal), is_error=True)
-
-
-def _with_integers(arguments: JsonObject) -> JsonObject:
-    """2.0 is an integer to a schema; some back ends make every number a float."""
-    return {name: int(value) if _is_integer(value) else value for name, value in arguments.items()}
 
 
 def _is_integer(value: object) -> bool:

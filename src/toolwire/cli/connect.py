@@ -20,7 +20,7 @@ from ..config.file import is_loopback, load, suggestion, url_fault
 from ..config.secret import Secret
 from ..errors import ConfigError, quote
 from .clients.client import DUMMY, KEY, Client, ConnectTarget, DialectSetup, SettingsFile, fill, settings_of
-from .clients.gateway import DEMO, GatewayStatus, key_from_environment, look
+from .clients.gateway import DEMO, key_from_environment, look
 from .clients.settings_file import FORMATS, FileChange, difference, locate, plan, write
 from .clients.table import clients
 from .found import ConfigFlag
@@ -142,35 +142,23 @@ def _gateway(options: ConnectOptions) -> Gateway:
     if options.url is None:
         server = load(options.config, os.environ).server
         address, has_key = address_of(server), bool(server.keys)
-        key = given or (server.keys[0] if server.keys else Secret(DUMMY))
+        key, is_key_known = given or (server.keys[0] if server.keys else Secret(DUMMY)), has_key
         found = look(address, key.reveal())
-        return Gateway(
-            address=address,
-            has_key=has_key,
-            is_key_known=has_key,
-            key=key,
-            models=found.models,
-            fault=found.fault(address),
-        )
-    address = _address(options.url)
-    found = look(address, "")
-    has_key = _requires_key(address, found, given)
-    found = look(address, given.reveal()) if has_key and given else found
+    else:
+        address, key, is_key_known = _address(options.url), given or Secret(DUMMY), bool(given)
+        found = look(address, "")
+        # Without an answer, assume a key if the gateway is reachable from other machines.
+        is_remote = not is_loopback(urlsplit(address).hostname or "")
+        has_key = found.status in (401, 403) if found.status else is_key_known or is_remote
+        found = look(address, key.reveal()) if has_key and given else found
     return Gateway(
         address=address,
         has_key=has_key,
-        is_key_known=bool(given),
-        key=given or Secret(DUMMY),
+        is_key_known=is_key_known,
+        key=key,
         models=found.models,
         fault=found.fault(address),
     )
-
-
-def _requires_key(address: str, found: GatewayStatus, given: Secret) -> bool:
-    """Without an answer, assume a key if the gateway is reachable from other machines."""
-    if found.status:
-        return found.status in (401, 403)
-    return bool(given) or not is_loopback(urlsplit(address).hostname or "")
 
 
 def _address(url: str) -> str:

@@ -110,7 +110,11 @@ def of_backend(backend: BackendConfig, answer: ModelListing) -> Finding:
         count = len(answer.models)
         program = f" It is {answer.program}." if answer.program else ""
         listed = f"answers, and lists {count} model{'' if count == 1 else 's'}."
-        missing = _missing_setting(backend)
+        # A problem that only the first request would show.
+        is_outdated = backend.kind == "cursor" and not backend.client_version
+        missing = (
+            "Set client_version: the service refuses clients without a version as outdated." if is_outdated else ""
+        )
         if strange := [model for model in backend.models if model not in answer.models][:_MAX_NAMED]:
             listed = f"{listed[:-1]}; missing from the list, but configured: {', '.join(strange)}."
         return Finding(subject=subject, text=f"{listed}{program}", is_wrong=bool(missing), advice=missing)
@@ -133,13 +137,6 @@ def of_local_tools(backend: BackendConfig) -> Iterator[Finding]:
         return
     if found is not None:
         yield Finding(subject=subject, text=found.text, is_wrong=found.is_refused, advice=found.hint)
-
-
-def _missing_setting(backend: BackendConfig) -> str:
-    """A problem that only the first request would show."""
-    if backend.kind == "cursor" and not backend.client_version:
-        return "Set client_version: the service refuses clients without a version as outdated."
-    return ""
 
 
 def _advice(backend: BackendConfig, error: GatewayError) -> str:

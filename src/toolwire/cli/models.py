@@ -68,15 +68,14 @@ async def ask(backend: BackendConfig, seconds: float = 0.0, *, gateway: GatewayS
     try:
         async with asyncio.timeout(seconds):
             answers, program = await _models_of(backend)
-    except GatewayError as error:
-        return ModelListing(backend=backend.name, error=error)
+        return ModelListing(backend=backend.name, models=answers, program=program)
+    except GatewayError as fault:
+        error = fault
     except TimeoutError:
-        late = UpstreamError(f"it did not answer within {seconds:g} seconds.", status=504)
-        return ModelListing(backend=backend.name, error=late)
-    except OSError as error:
-        unreachable = UpstreamError(f"it cannot be reached: {error.strerror or type(error).__name__}.")
-        return ModelListing(backend=backend.name, error=unreachable)
-    return ModelListing(backend=backend.name, models=answers, program=program)
+        error = UpstreamError(f"it did not answer within {seconds:g} seconds.", status=504)
+    except OSError as fault:
+        error = UpstreamError(f"it cannot be reached: {fault.strerror or type(fault).__name__}.")
+    return ModelListing(backend=backend.name, error=error)
 
 
 def first_chat_model(models: Sequence[str]) -> str:
@@ -116,11 +115,11 @@ def _vscode_listing(name: str, gateway: GatewayStatus) -> ModelListing:
     if gateway.status in (0, 200):
         running = "no VS Code window offers a model" if gateway.status else "the gateway is not running"
         fault = f"{running}; VS Code's models are known only to a running gateway that a window is connected to."
-        return ModelListing(
-            backend=name, error=UpstreamError(fault, hint="`toolwire vscode status` shows what is missing.")
-        )
-    fault = f"the running gateway answers {gateway.status} and does not list its models."
-    return ModelListing(backend=name, error=UpstreamError(fault, hint="Set TOOLWIRE_KEY to one of its keys."))
+        hint = "`toolwire vscode status` shows what is missing."
+    else:
+        fault = f"the running gateway answers {gateway.status} and does not list its models."
+        hint = "Set TOOLWIRE_KEY to one of its keys."
+    return ModelListing(backend=name, error=UpstreamError(fault, hint=hint))
 
 
 def _aliases(config: Config, listings: list[ModelListing]) -> dict[str, Route]:

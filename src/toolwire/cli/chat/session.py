@@ -54,10 +54,7 @@ class Totals(Struct):
     seconds: float = 0.0
 
     def add(self, usage: Usage, calls: int, seconds: float) -> None:
-        mine = self.usage
-        self.usage = Usage(
-            input=mine.input + usage.input, output=mine.output + usage.output, cached=mine.cached + usage.cached
-        )
+        self.usage = self.usage.plus(usage)
         self.answers += 1
         self.calls += calls
         self.seconds += seconds

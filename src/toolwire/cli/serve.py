@@ -13,7 +13,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from .. import __version__
-from ..config.file import BackendConfig, Config, ServerConfig, StoreConfig, default_store_path, with_address
+from ..config.file import BackendConfig, Config, ServerConfig, default_store_path, with_address
 from ..errors import ConfigError
 from .found import ConfigFlag, found_config
 
@@ -54,7 +54,9 @@ def banner(config: Config) -> Iterator[str]:
     yield f"  OpenAI clients     base URL {address}/v1"
     yield f"  Anthropic clients  base URL {address}"
     yield f"  API key            {'one of the keys of [server]' if config.server.keys else 'any; it only separates stored responses of different clients'}"
-    yield f"  stored responses   {_describe_store(config.store)}"
+    store = config.store
+    file = f"{store.path or default_store_path()}, for {store.max_age_days} days; change it under [store]"
+    yield f"  stored responses   {'in memory, until this process ends' if store.kind == 'memory' else file}"
     yield "Try it:"
     yield f"  {_first_request(config, address)}"
 
@@ -71,12 +73,6 @@ def _announce(config: Config) -> None:
         print("\n".join(banner(config)), flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _describe_store(store: StoreConfig) -> str:
-    if store.kind == "memory":
-        return "in memory, until this process ends"
-    return f"{store.path or default_store_path()}, for {store.max_age_days} days; change it under [store]"
 
 
 def _describe_backend(backend: BackendConfig, default: str) -> str:

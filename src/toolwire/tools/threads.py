@@ -57,29 +57,16 @@ async def in_thread(function: Callable[[], Result]) -> Result:
     context = contextvars.copy_context()
 
     def work() -> None:
-        result, error = _outcome(context, function)
+        outcome: Any
+        try:
+            outcome, settle = context.run(function), future.set_result
+        except StopIteration as error:  # a future cannot hold it
+            outcome, settle = RuntimeError(f"the function raised StopIteration: {error}"), future.set_exception
+        except BaseException as error:  # an exception in a thread has no other handler
+            outcome, settle = error, future.set_exception
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(_set_outcome, future, result, error)
+            loop.call_soon_threadsafe(lambda: None if future.done() else settle(outcome))
 
     _threads.run(work)
     result: Result = await future
     return result
-
-
-def _set_outcome(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
-
-
-def _outcome(context: contextvars.Context, function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    try:
-        return context.run(function), None
-    except StopIteration as error:
-        # A future cannot hold a StopIteration.
-        return None, RuntimeError(f"the function raised StopIteration: {error}")
-    except BaseException as error:  # an exception in a thread has no other handler
-        return None, error

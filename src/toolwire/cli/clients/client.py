@@ -197,8 +197,12 @@ def misplaced(path: Path, found: Any, expected: str) -> ConfigError:
 
 
 def _put(data: Any, path: Path, value: Any, is_default: bool) -> Any:
+    if not path and isinstance(data, dict) and isinstance(value, dict):
+        for key, inner in value.items():
+            data = _put(data, (key,), inner, is_default)
+        return data
     if not path:
-        return _joined(data, value, is_default)
+        return data if is_default else value
     step, rest = path[0], path[1:]
     if isinstance(step, str):
         if not isinstance(data, dict):
@@ -214,11 +218,3 @@ def _put(data: Any, path: Path, value: Any, is_default: bool) -> Any:
         if step.matches(element):
             return [*data[:index], _put(element, rest, value, is_default), *data[index + 1 :]]
     return [*data, step.create(wrap(rest, value))]
-
-
-def _joined(data: Any, value: Any, is_default: bool) -> Any:
-    if isinstance(data, dict) and isinstance(value, dict):
-        for key, inner in value.items():
-            data = _put(data, (key,), inner, is_default)
-        return data
-    return data if is_default else value

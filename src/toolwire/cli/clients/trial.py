@@ -20,6 +20,7 @@ from ...errors import GatewayError, quote
 from ...events import FoldedAnswer, Folder
 from ...profiles import PLAIN
 from ...types import Message, Request, Text, ToolCall, ToolResult
+from ...wire.exact_json import object_of
 from ..models import plain
 from .client import KEY, PATHS, ConnectTarget, DialectSetup
 from .gateway import connect, path_at
@@ -136,7 +137,7 @@ def body_of(shape: RequestShape, dialect: str, model: str) -> dict[str, Any]:
         **shape.members,
         "stream": shape.is_streaming,
     }
-    return body | {"tools": [_tool(dialect) | _nested(dialect, shape.tool_members)]} if shape.has_tools else body
+    return body | {"tools": [_tool(dialect, shape.tool_members)]} if shape.has_tools else body
 
 
 class _Trial:
@@ -144,7 +145,9 @@ class _Trial:
         self._target = target
         self._dialect = dialect
         self._shape = shape
-        self._key = key
+        auth = {"authorization": f"Bearer {key}"} if shape.auth == "bearer" else {"x-api-key": key}
+        named = {"content-type": "application/json", "user-agent": "toolwire-connect"}
+        self._headers = {**named, **auth, **shape.headers}
 
     def turn(self, body: bytes) -> _Turn | TrialOutcome:
         """The complete answer, or the outcome of a failed request."""
@@ -152,7 +155,7 @@ class _Trial:
         connection = connect(target.address, SECONDS)
         try:
             path = path_at(target.address, path_of(self._shape, self._dialect))
-            connection.request("POST", path, body, _headers(self._shape, self._key))
+            connection.request("POST", path, body, self._headers)
             return self._read(connection.getresponse(), body, started)
         except ConnectionRefusedError:
             return _bad(f"nothing answers at {target.address}.", "Start the gateway with: toolwire serve")
@@ -201,11 +204,6 @@ def _with_results(request: Request, turn: _Turn, dialect: str) -> bytes:
     return DIALECTS[dialect].encode_request(replace(request, messages=messages, wire=b""), PLAIN).body
 
 
-def _headers(shape: RequestShape, key: str) -> dict[str, str]:
-    given = {"authorization": f"Bearer {key}"} if shape.auth == "bearer" else {"x-api-key": key}
-    return {"content-type": "application/json", "user-agent": "toolwire-connect"} | given | shape.headers
-
-
 def _check_first(turn: _Turn, target: ConnectTarget, shape: RequestShape) -> TrialOutcome:
     is_good, what = _verdict(turn, shape)
     extra = (f"Lost on the way: {plain(turn.loss, 600)}",) if turn.loss else ()
@@ -213,7 +211,7 @@ def _check_first(turn: _Turn, target: ConnectTarget, shape: RequestShape) -> Tri
 
 
 def _verdict(turn: _Turn, shape: RequestShape) -> tuple[bool, str]:
-    broken = [call for call in turn.calls if not _is_object(call.raw)]
+    broken = [call for call in turn.calls if object_of(call.raw) is None]
     if broken:
         return False, f"called {quote(broken[0].name)} with arguments that are no JSON object: {quote(broken[0].raw)}"
     if turn.calls:
@@ -249,13 +247,6 @@ def _bad(*lines: str) -> TrialOutcome:
     return TrialOutcome(is_good=False, lines=lines)
 
 
-def _is_object(raw: str) -> bool:
-    try:
-        return isinstance(json.loads(raw), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
 def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms"
 
@@ -275,13 +266,9 @@ def _item(role: str, text: str) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
 
 
-def _tool(dialect: str) -> dict[str, Any]:
+def _tool(dialect: str, members: dict[str, Any]) -> dict[str, Any]:
+    schema = "input_schema" if dialect == "messages" else "parameters"
+    function = {"name": TOOL, "description": _DESCRIPTION, schema: _SCHEMA, **members}
     if dialect == "messages":
-        return {"name": TOOL, "description": _DESCRIPTION, "input_schema": _SCHEMA}
-    function = {"name": TOOL, "description": _DESCRIPTION, "parameters": _SCHEMA}
+        return function
     return {"type": "function", "function": function} if dialect == "chat" else {"type": "function", **function}
-
-
-def _nested(dialect: str, members: dict[str, Any]) -> dict[str, Any]:
-    """The chat dialect nests the members of a function."""
-    return {"function": _tool(dialect)["function"] | members} if dialect == "chat" and members else members

@@ -72,7 +72,10 @@ def target_of(
     """Raises ConfigError if it is neither a command nor a URL."""
     if isinstance(where, str) and re.match(r"^https?://", where, re.IGNORECASE):
         return Target(name=name or _name_of_url(where), url=where, headers=dict(headers or {}), env=dict(env or {}))
-    command = _split(where)
+    try:
+        command = tuple(shlex.split(where) if isinstance(where, str) else map(str, where))
+    except ValueError as error:
+        raise ConfigError(f"The command {quote(where)} cannot be read: {error}.", where="tools") from None
     if not command:
         raise ConfigError(
             f"Found {quote(where)} where an MCP server is expected.",
@@ -80,15 +83,6 @@ def target_of(
             hint="Give a command line, or an address that begins with http:// or https://.",
         )
     return Target(name=name or _name_of_command(command), command=command, env=dict(env or {}))
-
-
-def _split(where: str | Sequence[str]) -> tuple[str, ...]:
-    if not isinstance(where, str):
-        return tuple(map(str, where))
-    try:
-        return tuple(shlex.split(where))
-    except ValueError as error:
-        raise ConfigError(f"The command {quote(where)} cannot be read: {error}.", where="tools") from None
 
 
 def _name_of_url(url: str) -> str:

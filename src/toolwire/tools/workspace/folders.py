@@ -147,14 +147,17 @@ def list_tree(
                     rules = () if with_ignored else ignore_files(scope.root, inner)
                     entries = entries_of(inner.folder, parts, rules, scope.limits.scanned)
                     if hidden is not None:
-                        entries = [entry for entry in entries if not _is_hidden(entry, hidden, len(place.parts))]
+                        shown = (entry for entry in entries if not entry.is_ignored)
+                        base = len(place.parts)
+                        entries = [one for one in shown if not any(each.matches(one.parts[base:]) for each in hidden)]
                     items = tuple(map(_item, entries[:room]))
             except ToolRefused:  # deleted, not readable, or not a folder any more
                 continue
             room -= len(items)
             folders[parts] = TreeFolder(items, len(entries) - len(items))
             if len(parts) - len(place.parts) < depth - 1:
-                waiting += [item.parts for item in items if _is_open(item)]
+                inner_folders = (item for item in items if item.kind == "folder" and not item.is_ignored)
+                waiting += [item.parts for item in inner_folders if item.name != ".git"]
     return Tree(path=place.inside, base=place.parts, folders=folders, is_cut=is_cut)
 
 
@@ -218,14 +221,6 @@ def _kind(entry: os.DirEntry[str]) -> Kind:
     if entry.is_dir(follow_symlinks=False):
         return "folder"
     return "file" if entry.is_file(follow_symlinks=False) else "other"
-
-
-def _is_hidden(entry: FolderEntry, hidden: Sequence[Pattern], base: int) -> bool:
-    return entry.is_ignored or any(pattern.matches(entry.parts[base:]) for pattern in hidden)
-
-
-def _is_open(item: TreeItem) -> bool:
-    return item.kind == "folder" and not item.is_ignored and item.name != ".git"
 
 
 def _item(entry: FolderEntry) -> TreeItem:

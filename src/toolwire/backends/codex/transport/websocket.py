@@ -76,8 +76,11 @@ class WebSocket:
                     if incoming.kind in (TEXT, BINARY):
                         # Between the members of JSON a line break is the same as a space.
                         lines.append(incoming.data.replace(b"\n", b" ") + b"\n")
-                    else:
-                        await self._control(incoming.kind, incoming.data)
+                    elif incoming.kind == PING:
+                        await self._write(PONG, incoming.data)
+                    elif incoming.kind == CLOSE:
+                        reason = incoming.data[2:].decode("utf-8", "replace")
+                        self._fault = f"it said {quote(reason)}" if reason else "it sent a close frame"
             except (OSError, SessionLost):
                 break
             except BadFrame as error:
@@ -102,13 +105,6 @@ class WebSocket:
                 self._writer.close()
                 await self._writer.wait_closed()
         self._writer.transport.abort()
-
-    async def _control(self, kind: int, data: bytes) -> None:
-        if kind == PING:
-            await self._write(PONG, data)
-        elif kind == CLOSE:
-            reason = data[2:].decode("utf-8", "replace")
-            self._fault = f"it said {quote(reason)}" if reason else "it sent a close frame"
 
     async def _write(self, kind: int, data: bytes) -> None:
         if self._writer.is_closing():

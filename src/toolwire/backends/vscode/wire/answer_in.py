@@ -65,7 +65,12 @@ class AnswerDecoder:
     def end(self, frame: End) -> list[Event]:
         if self.is_over or frame.id != self.id:
             return []
-        return self.fail(cancelled()) if frame.cancelled else self._finish(*self._reason())
+        if frame.cancelled:
+            return self.fail(cancelled())
+        if self._sends_usage and not self.has_usage:
+            return self._finish("length", "no usage was sent")
+        reason: Reason = "tool_calls" if self.has_calls else "stop"
+        return self._finish(reason, reason)
 
     def error(self, frame: Failure) -> list[Event]:
         if self.is_over or frame.id != self.id:
@@ -161,11 +166,6 @@ class AnswerDecoder:
     def _end_open(self, *, is_cut: bool = False) -> list[Event]:
         growing, self._open = self._open, None
         return [] if growing is None else self._assembly.end(growing, is_cut=is_cut)
-
-    def _reason(self) -> tuple[Reason, str]:
-        if self._sends_usage and not self.has_usage:
-            return "length", "no usage was sent"
-        return ("tool_calls", "tool_calls") if self.has_calls else ("stop", "stop")
 
     def _refuse(self, reason: str) -> list[Event]:
         """The text so far is the answer; without any, the provider's reason."""

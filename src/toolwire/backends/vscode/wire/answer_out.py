@@ -106,7 +106,10 @@ class PartsEncoder:
         if args is None:
             return self.fail(_broken(call))
         if len(call.raw) > _MAX_RAW:
-            return self.fail(_too_large(call))
+            size = f"with {len(call.raw)} characters of arguments; {_MAX_RAW} is the most"
+            return self.fail(
+                UpstreamError(f"the model called {quote(call.name)} {size}.", code="invalid_tool_arguments")
+            )
         if loses_digits(args):
             self.losses.append(Loss("call.integer", call.name[:60], DIGITS))
         self._add(CallPart(id=call.id, name=call.name, input=args))
@@ -169,15 +172,6 @@ def _size(part: AnswerPart) -> int:
 def _broken(call: ToolCall) -> UpstreamError:
     return UpstreamError(
         f"the model called {quote(call.name)} with arguments that are no JSON object: {quote(call.raw)}.",
-        status=502,
         code="invalid_tool_arguments",
         hint='Try again, or set guard = "retry" for this back end: the model then gets the error and corrects them.',
-    )
-
-
-def _too_large(call: ToolCall) -> UpstreamError:
-    return UpstreamError(
-        f"the model called {quote(call.name)} with {len(call.raw)} characters of arguments; {_MAX_RAW} is the most.",
-        status=502,
-        code="invalid_tool_arguments",
     )

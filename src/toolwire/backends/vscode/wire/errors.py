@@ -125,7 +125,8 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], VSCodeFault], ...] = tuple(
 
 def error_of(code: str, name: str, message: str, *, refused_by_user: bool = False) -> UpstreamError:
     """code, name, message and refused_by_user as the window sent them."""
-    words = _redact(message)
+    # A provider may repeat its input, with tokens and keys.
+    words = _SECRET.sub("[secret]", message[:_MAX_MESSAGE]).strip()
     if refused_by_user or (code in ("", "NoPermissions") and _REFUSED_CONSENT.fullmatch(words)):
         return _error(CONSENT, words)
     kind = BY_NAME.get(code) or BY_NAME.get(name)
@@ -156,7 +157,7 @@ def is_cancelled(code: str, name: str, message: str) -> bool:
 
 def cancelled(words: str = "") -> UpstreamError:
     said = f": it says {quote(words)}" if words else ""
-    return UpstreamError(f"the request was cancelled in VS Code{said}.", status=502, code="cancelled")
+    return UpstreamError(f"the request was cancelled in VS Code{said}.", code="cancelled")
 
 
 def no_window(model: str = "") -> UpstreamError:
@@ -190,7 +191,6 @@ def needs_consent(model: str) -> UpstreamError:
 def window_lost() -> UpstreamError:
     return UpstreamError(
         "the VS Code window disconnected before the answer was complete.",
-        status=502,
         code="upstream_cut",
         hint="Keep the window open, and send the request again: it is not retried automatically, because each request counts.",
     )
@@ -236,8 +236,3 @@ def _by_message(words: str, status: int = 0) -> VSCodeFault | None:
     """With a status only faults of that status: the text may quote the client, and must not change who has to act."""
     kinds = ((pattern, kind) for pattern, kind in BY_MESSAGE if status in (0, kind.status))
     return next((kind for pattern, kind in kinds if pattern.search(words)), None)
-
-
-def _redact(message: str) -> str:
-    """Replaces tokens and keys: a provider may repeat its input."""
-    return _SECRET.sub("[secret]", message[:_MAX_MESSAGE]).strip()

@@ -6,6 +6,7 @@ Numbers are exact: integers of any length, decimals as they were written.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, Final, get_args
 
@@ -82,14 +83,8 @@ def _decoded(text: str | bytes, union: Any, tags: frozenset[str]) -> Any:
         raise BadWindowFrame('the frame has no "type"; expected a text there.')
     if kind not in tags:
         return UnknownFrame(type=kind[:60])
-    try:
+    with suppress(msgspec.ValidationError, RecursionError):
         return msgspec.convert(value, union)
-    except (msgspec.ValidationError, RecursionError):
-        return _convert_known(value, union, kind)
-
-
-def _convert_known(value: JsonObject, union: Any, kind: str) -> Any:
-    """Ignores what only a newer version knows."""
     try:
         return msgspec.convert(_known(value), union)
     except msgspec.ValidationError as fault:
@@ -111,6 +106,7 @@ def _object(text: str | bytes) -> JsonObject:
 
 
 def _known(value: JsonObject) -> JsonObject:
+    """Without what only a newer version knows."""
     known = dict(value)
     if isinstance(messages := value.get("messages"), list):
         known["messages"] = [_known_parts(one, _PARTS) for one in messages if not _is_newer(one, "role", _ROLES)]

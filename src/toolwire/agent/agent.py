@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -83,24 +83,18 @@ class Agent:
 
     async def run(self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None) -> Result:
         """Runs the task to its end. Raises GatewayError if the model cannot answer; keep gets the conversation in any case."""
-        async with self._host.use() as host:
-            loop = await self._loop(host, prompt, conversation or Conversation())
+        async with self._task(prompt, conversation, keep) as loop:
             ending: CompleteEvent | None = None
-            try:
-                async with aclosing(loop.events()) as events:
-                    async for event in events:
-                        ending = event if isinstance(event, CompleteEvent) else ending
-            finally:
-                result = self._conversation(loop, conversation)
-                if keep is not None:
-                    keep(result)
+            async with aclosing(loop.events()) as events:
+                async for event in events:
+                    ending = event if isinstance(event, CompleteEvent) else ending
             if loop.failure is not None:
                 raise loop.failure.fresh()
             assert ending is not None
             return Result(
                 text=ending.text,
                 reason=ending.reason,
-                conversation=result,
+                conversation=self._conversation(loop, conversation),
                 usage=ending.usage,
                 iterations=ending.iterations,
             )
@@ -109,15 +103,9 @@ class Agent:
         self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None
     ) -> AsyncGenerator[LoopEvent, None]:
         """Yields events as they occur. keep gets the conversation at the end, also if the reader stops early; it is valid then, too."""
-        async with self._host.use() as host:
-            loop = await self._loop(host, prompt, conversation or Conversation())
-            try:
-                async with aclosing(loop.events()) as events:
-                    async for event in events:
-                        yield event
-            finally:
-                if keep is not None:
-                    keep(self._conversation(loop, conversation))
+        async with self._task(prompt, conversation, keep) as loop, aclosing(loop.events()) as events:
+            async for event in events:
+                yield event
 
     def run_sync(self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None) -> Result:
         """run() for programs without an event loop."""
@@ -137,6 +125,16 @@ class Agent:
                 stack.push_async_callback(given.close)  # before open(), which may fail halfway
                 await given.open()
         return host
+
+    @asynccontextmanager
+    async def _task(self, prompt: str, conversation: Conversation | None, keep: Keep | None) -> AsyncIterator[Loop]:
+        async with self._host.use() as host:
+            loop = await self._loop(host, prompt, conversation or Conversation())
+            try:
+                yield loop
+            finally:
+                if keep is not None:
+                    keep(self._conversation(loop, conversation))
 
     async def _loop(self, host: Host, prompt: str, conversation: Conversation) -> Loop:
         head = (Message(role="system", parts=(Text(text=self._instructions),)),) if self._instructions else ()

@@ -74,10 +74,8 @@ class _Parser:
         opening = self._peek()
         if opening in _CLOSING:
             self._container(node, opening, depth)
-        elif opening == '"':
-            node.value = self._string()
         else:
-            node.value = self._scalar()
+            node.value = self._literal(_STRING, "a string") if opening == '"' else self._literal(_SCALAR, "a value")
         node.end = self._at
         return node
 
@@ -101,7 +99,7 @@ class _Parser:
         )
 
     def _key(self) -> str:
-        key = self._string()
+        key = str(self._literal(_STRING, "a string"))
         self._skip()
         if self._peek() != ":":
             raise self._error('":"')
@@ -109,26 +107,13 @@ class _Parser:
         self._skip()
         return key
 
-    def _string(self) -> str:
-        match = _STRING.match(self._text, self._at)
-        if match is None:
-            raise self._error("a string")
+    def _literal(self, pattern: re.Pattern[str], expected: str) -> Any:
+        match = pattern.match(self._text, self._at)
         try:
-            value = json.loads(match.group())
+            value = json.loads(match.group() if match is not None else "")
         except ValueError:
-            raise self._error("a string") from None
-        self._at = match.end()
-        return str(value)
-
-    def _scalar(self) -> Any:
-        match = _SCALAR.match(self._text, self._at)
-        if match is None:
-            raise self._error("a value")
-        try:
-            value = json.loads(match.group())
-        except ValueError:
-            raise self._error("a value") from None
-        self._at = match.end()
+            raise self._error(expected) from None
+        self._at += len(match.group()) if match is not None else 0
         return value
 
     def _skip(self) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from ..backends import build
 from ..backends.http.transport import Transport
-from ..catalog.discovery import discover
+from ..catalog.found import found_config
 from ..catalog.router import router_for
-from ..config.file import BackendConfig, Config, load, with_backends
+from ..config.file import BackendConfig, Config, with_backends
 from ..config.policy import policy_of
 from ..config.secret import Secret
-from ..errors import ConfigError, GatewayError
+from ..errors import ConfigError
 from ..memory.signatures import SignatureMemory
 from ..profiles import TOOLWIRE
 from ..runtime import Runtime
@@ -52,24 +51,4 @@ def host_at(url: str, key: str = "") -> Host:
 
 async def host_of(config: Config | Path | str | None) -> Host:
     """A host with the back ends of a configuration, of a file (by default the one that the command line reads), or of discovery."""
-    if not isinstance(config, Config):
-        config = load(Path(config) if config else None, os.environ)
-        if not config.path:
-            config = with_backends(config, await _discover())
-    return Host(config)
-
-
-async def _discover() -> tuple[BackendConfig, ...]:
-    transport = Transport()
-
-    async def probe(url: str) -> list[str] | None:
-        server = BackendConfig(name="probe", kind="openai-chat", base_url=url.removesuffix("/models"), retries=0)
-        try:
-            return [model.id for model in await build(server, transport).models()]
-        except GatewayError:
-            return None
-
-    try:
-        return await discover(os.environ, probe)
-    finally:
-        await transport.close()
+    return Host(config if isinstance(config, Config) else await found_config(Path(config) if config else None))

@@ -23,9 +23,8 @@ from .clients.client import DUMMY, KEY, Client, ConnectTarget, DialectSetup, Set
 from .clients.gateway import DEMO, key_from_environment, look
 from .clients.settings_file import FORMATS, FileChange, difference, locate, plan, write
 from .clients.table import clients
-from .found import ConfigFlag
 from .models import first_chat_model, plain
-from .serve import address_of
+from .serve import ConfigFlag, address_of
 
 # The name is inserted between quotes in files, shell commands and code, and must not end them.
 _MODEL = re.compile(r"""[^\s"'`\\$\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]{1,200}""")

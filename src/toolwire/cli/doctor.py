@@ -12,12 +12,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ..catalog.found import found_config, probe
 from ..catalog.router import router_for
 from ..config.file import BackendConfig, Config, SearchConfig, ServerConfig, StoreConfig, default_store_path
 from ..errors import ConfigError, GatewayError, quote
-from .found import ConfigFlag, found_config, probe
 from .models import ModelListing, ask, gateway_of, plain
-from .serve import address_of
+from .serve import ConfigFlag, address_of
 
 LOCAL_SECONDS = 2.0
 _MAX_NAMED = 5

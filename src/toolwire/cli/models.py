@@ -14,11 +14,12 @@ from cyclopts import Parameter
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..catalog.found import found_config
 from ..catalog.router import Route, router_for
 from ..config.file import BackendConfig, Config
 from ..errors import GatewayError, UpstreamError, quote
 from .clients.gateway import GatewayStatus, running
-from .found import ConfigFlag, found_config
+from .serve import ConfigFlag
 
 HTTP_SECONDS = 5.0
 PROGRAM_SECONDS = 20.0  # includes its start

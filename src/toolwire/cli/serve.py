@@ -8,14 +8,19 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
 from .. import __version__
+from ..catalog.found import found_config
 from ..config.file import BackendConfig, Config, ServerConfig, default_store_path, with_address
 from ..errors import ConfigError
-from .found import ConfigFlag, found_config
+
+ConfigFlag: TypeAlias = Annotated[
+    Path | None,
+    Parameter(help="Configuration file; by default ./toolwire.toml, then the one in your configuration folder."),
+]
 
 _MAX_WORKERS = 64
 

@@ -13,14 +13,15 @@ import msgspec
 from cyclopts import Parameter
 from msgspec import Struct
 
+from ..catalog.found import found_config
 from ..config.file import Config, default_store_path
 from ..errors import ConfigError, GatewayError
 from ..memory.store import errors as failures
 from ..memory.store.schema import connect
 from ..memory.store.sqlite import PATIENCE, SqliteStore
 from ..telemetry.hourly import Counts, HourLine
-from .found import ConfigFlag, found_config
 from .models import plain
+from .serve import ConfigFlag
 
 _DAY = 86400
 _HOURS = 24

@@ -17,9 +17,8 @@ from ..config.file import Config, load
 from ..errors import ConfigError, quote
 from .clients.client import KEY
 from .clients.gateway import key_of, look, windows_at
-from .found import ConfigFlag
 from .models import plain
-from .serve import address_of
+from .serve import ConfigFlag, address_of
 
 EXTENSION = "toolwire.toolwire"
 PROGRAMS = ("code", "code-insiders", "codium", "code-server")

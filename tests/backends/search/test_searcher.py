@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolwire.backends.http.transport import Transport
+from toolwire.backends.search import build_search
 from toolwire.backends.search.searcher import Searcher, chosen, hit_in, tidy
+from toolwire.config.file import SearchConfig
 from toolwire.dialects.shared.web_search import SearchHit, SearchOutcome, WebSearch
 from toolwire.errors import UpstreamError
 
@@ -106,3 +111,30 @@ def test_tidy_text_is_one_bounded_line_that_can_be_written(text: str, limit: int
 def test_anything_may_come_back(found: list[tuple[str, str, str]]) -> None:
     for hit in chosen([SearchHit(*one) for one in found], WebSearch(blocked=("a.b",))):
         assert hit.url.startswith(("http:", "https:", "HTTP", "Http"))
+
+
+def test_a_program_by_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "look"
+    path.write_text(f'#!{sys.executable} -S\nfor n in range(9): print(\'{{"url": "https://a.b/%d"}}\' % n)\n')
+    path.chmod(0o700)
+
+    async def main() -> None:
+        searcher = build_search(SearchConfig(kind="command", command=str(path), results=2), Transport(environ={}))
+        outcome = await searcher.ask("q", WebSearch())
+        assert outcome.hits == (
+            SearchHit("https://a.b/0", "https://a.b/0"),
+            SearchHit("https://a.b/1", "https://a.b/1"),
+        )
+
+    asyncio.run(main())
+
+
+def test_an_engine_by_configuration_that_is_not_there() -> None:
+    async def main() -> None:
+        transport = Transport(environ={})
+        searcher = build_search(SearchConfig(kind="searxng", url="http://127.0.0.1:9"), transport)
+        outcome = await searcher.ask("q", WebSearch())
+        assert outcome.fault == "unavailable"
+        await transport.close()
+
+    asyncio.run(main())

@@ -12,7 +12,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ...errors import ConfigError
-from ..found import ConfigFlag
+from ..serve import ConfigFlag
 
 
 @Parameter(name="*")

@@ -14,6 +14,7 @@ from ... import __version__
 from ...agent import Agent
 from ...agent.agent import AnyTool, runnables_of
 from ...agent.loop import Terms
+from ...catalog.found import found_config
 from ...catalog.router import router_for
 from ...config.file import BackendConfig, Config, default_store_path
 from ...errors import ConfigError, InternalError, UpstreamError
@@ -22,7 +23,6 @@ from ...memory.store.memory import MemoryStore
 from ...telemetry.hourly import HourlyCounts
 from ...tools import Runnable
 from ..clients.gateway import DEMO, GatewayStatus, key_from_environment, look
-from ..found import found_config
 from ..models import ModelListing, ask, first_chat_model, gateway_of, plain
 from .approvals import ApprovalPrompt, Approvals
 from .command import ChatOptions

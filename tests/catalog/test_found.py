@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.listener import http, listening
 from toolwire.catalog.discovery import ACCOUNTS
-from toolwire.cli.found import found_config, probe
+from toolwire.catalog.found import found_config, probe
 
 LISTING = b'{"object": "list", "data": [{"id": "llama"}, {"id": 3}, "x", {"id": "qwen"}]}'
 

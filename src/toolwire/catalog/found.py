@@ -1,24 +1,17 @@
-"""The configuration of a command: the file or, without one, the back ends that are found on this machine."""
+"""The configuration of a program: the file or, without one, the back ends that are found on this machine."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from pathlib import Path
-from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
 import httptools
 import msgspec
-from cyclopts import Parameter
 
-from ..catalog.discovery import discover
 from ..config.file import Config, load, with_backends
-
-ConfigFlag: TypeAlias = Annotated[
-    Path | None,
-    Parameter(help="Configuration file; by default ./toolwire.toml, then the one in your configuration folder."),
-]
+from .discovery import discover
 
 _MAX_BYTES = 4 * 1024 * 1024
 

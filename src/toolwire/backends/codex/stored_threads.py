@@ -40,15 +40,11 @@ _KEYS = uuid.UUID("6f1c2a52-6f0b-5d3f-9a53-5e0f7a3b1c64")  # namespace of the se
 
 
 class StoredThread(Struct, eq=False):
-    """turn_id: the turn to drop. count: the items of its floor. uses: requests so far. has_key: it has the client's cache key. stopping:
-    the task that stops the turn."""
+    """turn_id: the turn to drop. stopping: the task that stops the turn."""
 
     worker: AppServerWorker
     thread: Thread
     turn_id: str
-    count: int
-    uses: int
-    has_key: bool
     stopping: asyncio.Task[None]
 
     async def revert(self) -> bool:

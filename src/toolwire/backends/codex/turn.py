@@ -93,10 +93,6 @@ class CodexTurn:
         self._decoder = CodexTurnDecoder("")
         self._names = CodexToolNames()
         self._stop_filter: StopFilter | None = None
-        self._is_reusable = False  # the thread can serve another request
-        self._count = 0  # items that were injected into it
-        self._uses = 1  # requests so far, including this one
-        self._has_key = False  # the thread has the client's own cache key
         self.place: ResumePoint | None = None
         self._is_running = False  # Codex works, or waits for results
         self._ending = AnswerEnd(program.version, program.abilities)
@@ -123,8 +119,9 @@ class CodexTurn:
         """foreseen: what the request loses in Codex. Adds the tools that Codex did not offer to the model, according to its log, and
         removes the cache key if the thread has it."""
         skipped = (name for name in sorted(self._lease.worker.channel.skipped_tools()) if name in self._names)
+        has_key = self._thread is not None and self._thread.has_key
         return (
-            *(loss for loss in foreseen if not (self._has_key and loss.feature == CACHE_KEY_LOSS)),
+            *(loss for loss in foreseen if not (has_key and loss.feature == CACHE_KEY_LOSS)),
             *(Loss("tool.skipped", self._names.client(name), _SKIPPED) for name in skipped),
         )
 
@@ -137,20 +134,16 @@ class CodexTurn:
         """stored: a thread that has the first part of the conversation. Raises UpstreamError if Codex rejects the request."""
         worker, program = self._lease.worker, self.program
         self._names = opening.names
-        self._count = len(opening.inject)
         self._ending = AnswerEnd(program.version, program.abilities, is_raw=opening.method == "thread/start")
         try:
-            self._is_reusable = opening.is_reusable
             if stored is not None:
-                self._thread, self._uses, self._has_key = stored.thread, stored.uses + 1, stored.has_key
-                self._thread.request_id = wire_trace.request_id()
-                await self._inject(self._thread, opening, stored.count)
-            elif (key := cache_key(request)) and self._home is not None:
-                await self._open_with_key(opening, key, self._home)
+                self._thread = thread = stored.thread
+                await self._inject(thread, opening)
             else:
-                await self._open(opening)
-            assert self._thread is not None
-            thread = self._thread
+                thread = await self._open(opening)
+                thread = await self._with_key(thread, opening, cache_key(request))
+            thread.request_id = wire_trace.request_id()
+            thread.uses += 1
             self._is_running = True
             started = await worker.ask("turn/start", opening.turn_of(thread.id), _START_SECONDS)
         except (SessionLost, RequestRefused, TimeoutError) as error:
@@ -193,14 +186,17 @@ class CodexTurn:
     def store(self, cleanup: BackgroundTasks) -> StoredThread | None:
         """The thread for the next request, in place of leave(): the turn is stopped and the worker freed in the background.
         None if the thread cannot be used again."""
-        if not self._is_reusable or self._thread is None or self._is_faulty or not self._lease.worker.is_alive:
+        thread, worker = self._thread, self._lease.worker
+        if (
+            thread is None
+            or not thread.is_reusable
+            or thread.uses >= MAX_USES
+            or self._is_faulty
+            or not worker.is_alive
+        ):
             return None
-        if self._uses >= MAX_USES:
-            return None
-        stopping = cleanup.start(self._stop_and_release(self._thread))
-        return StoredThread(
-            self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, self._has_key, stopping
-        )
+        stopping = cleanup.start(self._stop_and_release(thread))
+        return StoredThread(worker, thread, self._decoder.turn_id, stopping)
 
     async def leave(self) -> None:
         """Stops the turn, deletes the thread and frees the worker."""
@@ -211,41 +207,37 @@ class CodexTurn:
 
     async def _open(self, opening: ThreadOpening) -> Thread:
         """A new thread with the history. Raises SessionLost, RequestRefused or TimeoutError."""
-        self._thread = thread = await self._open_thread(opening)
-        thread.request_id = wire_trace.request_id()
-        await self._inject(thread, opening)
-        return thread
-
-    async def _open_with_key(self, opening: ThreadOpening, key: str, home: Home) -> None:
-        """A new thread with the history and the client's cache key; without the key if this version of Codex has no way to set it."""
-        worker = self._lease.worker
-        thread = await self._open(opening)
-        if not self._is_reusable or not worker.can_set_session:
-            return
-        try:
-            self._has_key = await set_session(worker, thread, session_of(key), home)
-        except RequestRefused:
-            worker.can_set_session = False
-            await self._drop(thread)
-            self._delete_files(thread, home)
-            await self._open(opening)
-
-    async def _inject(self, thread: Thread, opening: ThreadOpening, start: int = 0) -> None:
-        if opening.inject[start:]:
-            params = opening.injection(thread.id, start)
-            await self._lease.worker.ask("thread/inject_items", params, _START_SECONDS)
-
-    async def _open_thread(self, opening: ThreadOpening) -> Thread:
-        """Raises SessionLost, RequestRefused or TimeoutError."""
         worker = self._lease.worker
         try:
-            return await worker.open(opening.method, opening.params, _START_SECONDS)
+            self._thread = thread = await worker.open(opening.method, opening.params, _START_SECONDS)
+            thread.is_reusable = opening.is_reusable
         except RequestRefused:
             if not opening.is_reusable:
                 raise
-            thread = await worker.open(opening.method, opening.ephemeral_params(), _START_SECONDS)
-            worker.can_store = self._is_reusable = False
+            self._thread = thread = await worker.open(opening.method, opening.ephemeral_params(), _START_SECONDS)
+            worker.can_store = False
+        await self._inject(thread, opening)
+        return thread
+
+    async def _with_key(self, thread: Thread, opening: ThreadOpening, key: str) -> Thread:
+        """Gives the thread the client's cache key, if there is one and this version of Codex has a way to set it."""
+        worker = self._lease.worker
+        if not key or self._home is None or not thread.is_reusable or not worker.can_set_session:
             return thread
+        try:
+            thread.has_key = await set_session(worker, thread, session_of(key), self._home)
+            return thread
+        except RequestRefused:
+            worker.can_set_session = False
+            await self._drop(thread)
+            self._delete_files(thread, self._home)
+            return await self._open(opening)
+
+    async def _inject(self, thread: Thread, opening: ThreadOpening) -> None:
+        if opening.inject[thread.count :]:
+            params = opening.injection(thread.id, thread.count)
+            await self._lease.worker.ask("thread/inject_items", params, _START_SECONDS)
+        thread.count = len(opening.inject)
 
     async def _stop_and_release(self, thread: Thread, *, is_dropped: bool = False) -> None:
         try:
@@ -343,7 +335,7 @@ class CodexTurn:
         if not worker.is_alive:
             return
         method = "thread/unsubscribe" if abilities.unsubscribe else "" if abilities.ephemeral else "thread/archive"
-        method = "thread/delete" if self._is_reusable else method
+        method = "thread/delete" if thread.is_reusable else method
         if method:
             with suppress(RequestRefused):  # a thread without a turn cannot be archived
                 await worker.ask(method, {"threadId": thread.id}, _STOP_SECONDS)
@@ -352,7 +344,7 @@ class CodexTurn:
         """Also those of a process that has died."""
         if thread.path:
             home.delete(thread.path)
-        if self._is_reusable:
+        if thread.is_reusable:
             home.delete_thread(thread.id)
 
     def _fault(self, error: SessionLost | RequestRefused | TimeoutError) -> UpstreamError:

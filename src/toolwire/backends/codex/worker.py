@@ -72,13 +72,19 @@ class RequestRefused(Exception):
 
 
 class Thread(Inbox[ThreadMessage]):
-    """One conversation in Codex, with its unread messages. path: the file that Codex writes of it, "" if there is none."""
+    """One conversation in Codex, with its unread messages. path: the file that Codex writes of it, "" if there is none.
+
+    is_reusable: it can be reverted, and serve the next request. count: items that were injected into it. uses: requests so far.
+    has_key: it has the client's own cache key.
+    """
 
     def __init__(self, result: Json) -> None:
         thread = result.get("thread") if isinstance(result, dict) else None
         found = [thread.get(key) if isinstance(thread, dict) else None for key in ("id", "path")]
         id, self.path = (value if isinstance(value, str) else "" for value in found)
         super().__init__(id, _MAX_BYTES)
+        self.is_reusable = self.has_key = False
+        self.count = self.uses = 0
 
 
 class _Pending(Struct, eq=False):

@@ -10,6 +10,7 @@ import asyncio
 import json
 import signal
 import sys
+from weakref import WeakKeyDictionary
 
 from ...subprocesses import close_pipes, signal_group, start
 
@@ -32,12 +33,12 @@ class BadPattern(ValueError):
     """Not a regular expression, or one that takes too long."""
 
 
-_free: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+_free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 async def search(pattern: str, text: str, seconds: float = SECONDS) -> str | None:
     """The first match. Raises BadPattern, and OSError if no process can be started."""
-    async with _gate():
+    async with _free.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE)):
         process = await start(sys.executable, "-I", "-S", "-c", _PROGRAM, stderr=asyncio.subprocess.DEVNULL)
         try:
             async with asyncio.timeout(seconds):
@@ -60,11 +61,3 @@ def _found(output: bytes) -> str | None:
     if isinstance(answer, dict):
         raise BadPattern(str(answer.get("error")))
     return None if answer is None else str(answer)
-
-
-def _gate() -> asyncio.Semaphore:
-    """Limits the processes of one event loop; entries of closed loops are removed."""
-    loop = asyncio.get_running_loop()
-    for closed in [other for other in _free if other.is_closed()]:
-        del _free[closed]
-    return _free.setdefault(loop, asyncio.Semaphore(_AT_ONCE))

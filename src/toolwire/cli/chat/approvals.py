@@ -1,7 +1,7 @@
 """Approval of tool calls that change something: yes, no, always, or with edited arguments.
 
 The agent runs in the loop's thread, the user answers in the main thread. A PendingApproval goes one way through the session's queue, the
-decision the other way through call_soon_threadsafe.
+decision the other way through a future.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 
 from ...agent.events import ToolCallEvent
@@ -36,17 +37,13 @@ class PendingApproval:
     def __init__(self, event: ToolCallEvent, tool: Tool) -> None:
         self.event = event
         self.tool = tool
-        self._loop = asyncio.get_running_loop()
-        self._answer: asyncio.Future[Decision] = self._loop.create_future()
+        self._answer: Future[Decision] = Future()
 
     async def decision(self) -> Decision:
-        return await self._answer
+        return await asyncio.wrap_future(self._answer)
 
     def answer(self, decision: Decision) -> None:
-        self._loop.call_soon_threadsafe(self._resolve, decision)
-
-    def _resolve(self, decision: Decision) -> None:
-        if not self._answer.done():
+        with suppress(InvalidStateError):  # the answer was interrupted
             self._answer.set_result(decision)
 
 

@@ -10,6 +10,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -24,7 +25,7 @@ from ...errors import BadRequest, ConfigError, GatewayError
 from ...types import Message, Text, Tool, Usage
 from .approvals import Approvals, PendingApproval
 from .display import Reporter
-from .loop_thread import LoopTask, LoopThread
+from .loop_thread import LoopThread
 
 _TICK = 0.25  # seconds
 _NOTE = "[The user interrupted the answer here.]"
@@ -63,7 +64,7 @@ class Totals(Struct):
 class _Stop:
     """Ctrl-C during an answer: the first one cancels it. A second one exits, unless it follows so quickly that it means the same."""
 
-    def __init__(self, task: LoopTask, patience: float) -> None:
+    def __init__(self, task: Future[None], patience: float) -> None:
         self._task = task
         self._patience = patience
         self._since: float | None = None
@@ -129,7 +130,7 @@ class ChatSession:
         except OSError as error:
             raise ConfigError(f"the conversation cannot be saved in {path}: {error.strerror or error}.") from None
 
-    def _follow(self, task: LoopTask, queue: _Queue) -> tuple[CompleteEvent, int]:
+    def _follow(self, task: Future[None], queue: _Queue) -> tuple[CompleteEvent, int]:
         """Handles the events of an answer until its end."""
         stop = _Stop(task, self.patience)
         calls, ending = 0, CompleteEvent(text="", reason="error", iterations=0, usage=Usage())

@@ -139,39 +139,28 @@ class _Execution:
 
 def bound_output(output: Output, bounds: Bounds) -> Output:
     """The output with the middle of long texts replaced by a note; the beginning and the end matter most."""
-    room = _Room(bounds)
-    parts = [fitting for part in output.parts if (fitting := room.fit(part)) is not None]
-    if room.dropped:
-        parts.append(Text(text=f"[{room.dropped} more parts left out: too much]"))
+    text_room, media_room, dropped = bounds.max_output, bounds.max_media, 0
+    parts: list[Text | Media | Opaque] = []
+    for part in output.parts:
+        size = _size(part)
+        if isinstance(part, Media) and size <= media_room:
+            media_room -= size
+            parts.append(part)
+        elif text_room <= 0:
+            dropped += 1
+        else:
+            most, text_room = text_room, text_room - (1 if isinstance(part, Media) else size)
+            if isinstance(part, Text):
+                part = part if size <= most else replace(part, text=_shorten(part.text, most))
+            elif isinstance(part, Media) or size > most:
+                kind = part.kind if isinstance(part, Media) else "part"
+                part = Text(text=f"[{kind} of {size} characters left out: too large]")
+            parts.append(part)
+    if dropped:
+        parts.append(Text(text=f"[{dropped} more parts left out: too much]"))
     if not any(not isinstance(part, Text) or part.text.strip() for part in parts):
         parts = [Text(text=NOTHING)]
     return output if tuple(parts) == output.parts else replace(output, parts=tuple(parts))
-
-
-class _Room:
-    """The remaining room for the parts of one output."""
-
-    def __init__(self, bounds: Bounds) -> None:
-        self._text = bounds.max_output
-        self._media = bounds.max_media
-        self.dropped = 0
-
-    def fit(self, part: Text | Media | Opaque) -> Text | Media | Opaque | None:
-        size = _size(part)
-        if isinstance(part, Media) and size <= self._media:
-            self._media -= size
-            return part
-        if self._text <= 0:
-            self.dropped += 1
-            return None
-        most = self._text
-        self._text -= size if not isinstance(part, Media) else 1
-        if isinstance(part, Text):
-            return part if size <= most else replace(part, text=_shorten(part.text, most))
-        if isinstance(part, Opaque) and size <= most:
-            return part
-        kind = part.kind if isinstance(part, Media) else "part"
-        return Text(text=f"[{kind} of {size} characters left out: too large]")
 
 
 def _size(part: Text | Media | Opaque) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from ...agent.events import (
     ApprovalEvent,
@@ -48,29 +48,36 @@ _ENDINGS = {
 }
 
 
-class Reporter(Protocol):
-    """take() receives every event of an answer; the last one is always a CompleteEvent."""
+class Reporter:
+    """notes: where messages about the conversation go."""
+
+    def __init__(self, notes: Terminal) -> None:
+        self._notes = notes
+
+    def take(self, event: LoopEvent) -> None:
+        """Every event of an answer; the last one is always a CompleteEvent."""
+        raise NotImplementedError
 
     def begin(self) -> None:
         """A new answer begins."""
 
-    def take(self, event: LoopEvent) -> None: ...
-
     def tick(self) -> None:
         """Nothing has happened for a moment."""
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, style: str = "dim") -> None:
         """A message about the conversation."""
+        self._notes.line(text, style)
 
-    def fault(self, text: str) -> None: ...
+    def fault(self, text: str) -> None:
+        self.note(f"error: {text}", "red")
 
 
-class Display:
+class Display(Reporter):
     """For a user. output: the model's text. notes: everything else; both may be the same terminal."""
 
     def __init__(self, output: Terminal, notes: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(notes)
         self._output = output
-        self._notes = notes
         self._clock = clock
         self.begin()
 
@@ -118,15 +125,9 @@ class Display:
         doing = ", ".join(dict.fromkeys(self._running.values()))
         self._notes.live(f"{_RESULT}{f'running {doing}' if doing else 'waiting'} {seconds:.0f} s", "dim")
 
-    def note(self, text: str) -> None:
-        self._aside(text, "dim")
-
-    def fault(self, text: str) -> None:
-        self._aside(f"error: {text}", "red")
-
-    def _aside(self, text: str, style: str) -> None:
+    def note(self, text: str, style: str = "dim") -> None:
         self._output.fresh()
-        self._notes.line(text, style)
+        super().note(text, style)
 
     def _think(self, text: str) -> None:
         if not self._is_thinking:
@@ -199,30 +200,18 @@ class Display:
         self._notes.line(_RESULT + ", ".join(phrases), "dim")
 
 
-class JsonLines:
+class JsonLines(Reporter):
     """For a program: events go to the stream, notes to a terminal."""
 
     def __init__(self, stream: TextIO, notes: Terminal) -> None:
+        super().__init__(notes)
         self._stream = stream
-        self._notes = notes
-
-    def begin(self) -> None:
-        pass
 
     def take(self, event: LoopEvent) -> None:
         # Escapes everything but ASCII: some readers end a line at U+2028, and terminals obey control characters.
         text = encode(plain(event)).decode()
         self._stream.write("".join(char if " " <= char < "\x7f" else json_escape(char) for char in text) + "\n")
         self._stream.flush()
-
-    def tick(self) -> None:
-        pass
-
-    def note(self, text: str) -> None:
-        self._notes.line(text, "dim")
-
-    def fault(self, text: str) -> None:
-        self._notes.line(f"error: {text}", "red")
 
 
 def usage_phrases(usage: Usage) -> list[str]:

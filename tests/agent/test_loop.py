@@ -35,6 +35,7 @@ from toolwire.errors import RUNAWAY, ConfigError, UpstreamError
 from toolwire.events import Choice, Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
 from toolwire.profiles import PLAIN
 from toolwire.telemetry import Record
+from toolwire.tools.functions import function_tool
 from toolwire.tools.runner import Bounds
 from toolwire.types import Message, Request, Text, ToolCall, ToolChoice, Usage
 
@@ -543,8 +544,6 @@ def test_a_cancelled_task_stops_its_tools() -> None:
         return "never"
 
     async def main() -> list[tuple[str, str]]:
-        from toolwire.tools.functions import function_tool
-
         host = Host(IN_PROCESS)
         loop = Loop(host.runtime, asked(script(calls(("wait", {})))), [function_tool(wait)], Terms())
 
@@ -573,7 +572,8 @@ def test_timeouts_and_failures_do_not_end_the_task() -> None:
         raise ValueError("no such thing")
 
     prompt = script(calls(("hang", {}), ("fail", {})), {"text": "ok"})
-    events, loop = played(prompt, [hang, fail], Terms(bounds=Bounds(timeout=0.05)))
+    tools = [hang, function_tool(fail, timeout=30)]  # a thread may start later than in 0.05 s
+    events, loop = played(prompt, tools, Terms(bounds=Bounds(timeout=0.05)))
     assert sorted(errors(events)) == [
         ("failed", "ValueError: no such thing"),
         ("timeout", 'Timed out: "hang" did not end within 0.05 seconds, and was stopped.'),

@@ -54,7 +54,7 @@ async def run_all(wanted: Sequence[Wanted], bounds: Bounds) -> AsyncGenerator[Fi
     """Yields results as calls finish. Closing the generator cancels running calls; it does not wait for a tool that ignores that."""
     gate = asyncio.Semaphore(bounds.at_once)
     queue: asyncio.Queue[FinishedCall | CallProgress] = asyncio.Queue()
-    tasks = [asyncio.create_task(_Execution(one, bounds, gate, queue).run()) for one in wanted]
+    tasks = [asyncio.create_task(_run(one, bounds, gate, queue)) for one in wanted]
     left = len(tasks)
     try:
         while left:
@@ -69,72 +69,50 @@ async def run_all(wanted: Sequence[Wanted], bounds: Bounds) -> AsyncGenerator[Fi
             await asyncio.wait(running, timeout=_GRACE)
 
 
-class _Execution:
+async def _run(
+    wanted: Wanted, bounds: Bounds, gate: asyncio.Semaphore, queue: asyncio.Queue[FinishedCall | CallProgress]
+) -> None:
     """One call with one result: from the tool, or a time-out if the tool does not even end on cancellation."""
+    call, runnable, arguments = wanted
+    limit = bounds.timeout if runnable.timeout is None else runnable.timeout
+    is_over = False
+    await gate.acquire()
+    started = time.monotonic()
 
-    def __init__(
-        self, wanted: Wanted, bounds: Bounds, gate: asyncio.Semaphore, queue: asyncio.Queue[FinishedCall | CallProgress]
-    ) -> None:
-        self._call, self._runnable, self._arguments = wanted
-        self._bounds = bounds
-        self._limit = bounds.timeout if self._runnable.timeout is None else self._runnable.timeout
-        self._gate = gate
-        self._queue = queue
-        self._started = 0.0
-        self._is_over = False
+    def report(progress: Progress) -> None:
+        if not is_over and queue.qsize() < _MAX_QUEUED:
+            queue.put_nowait(CallProgress(call=call, progress=progress))
 
-    async def run(self) -> None:
-        await self._gate.acquire()
-        self._started = time.monotonic()
-        watchdog = asyncio.get_running_loop().call_later(self._limit + _GRACE, self._give_up)
-        try:
-            self._end(await self._ran())
-        finally:
-            watchdog.cancel()
+    def end(output: Output, fault: str) -> None:
+        nonlocal is_over
+        if not is_over:
+            is_over = True
+            queue.put_nowait(FinishedCall(call=call, output=output, fault=fault, seconds=time.monotonic() - started))
+            gate.release()
 
-    async def _ran(self) -> FinishedCall:
-        clock = asyncio.timeout(self._limit)
-        try:
-            with serving(Context(self._call.id, emit=self._report)):
-                async with clock:
-                    output = await self._runnable.run(self._arguments)
-            output = bound_output(output, self._bounds)
-        except asyncio.CancelledError as fault:
-            if is_task_cancelled():
-                raise
-            return self._failed(describe_error(fault))
-        except (Exception, SystemExit) as fault:  # every exception of a tool is reported to the model
-            return self._timed_out() if clock.expired() else self._failed(describe_error(fault))
-        return FinishedCall(
-            call=self._call, output=output, fault="failed" if output.is_error else "", seconds=self._seconds
-        )
+    def fail(error: BaseException) -> None:
+        end(Output.of_text(describe_error(error), is_error=True), "failed")
 
-    def _report(self, progress: Progress) -> None:
-        if not self._is_over and self._queue.qsize() < _MAX_QUEUED:
-            self._queue.put_nowait(CallProgress(call=self._call, progress=progress))
+    def time_out() -> None:
+        text = f"Timed out: {quote(call.name)} did not end within {limit:g} seconds, and was stopped."
+        end(Output.of_text(text, is_error=True), "timeout")
 
-    def _end(self, ran: FinishedCall) -> None:
-        if not self._is_over:
-            self._is_over = True
-            self._queue.put_nowait(ran)
-            self._gate.release()
-
-    def _give_up(self) -> None:
-        self._end(self._timed_out())
-
-    def _timed_out(self) -> FinishedCall:
-        name = quote(self._call.name)
-        return self._failed(
-            f"Timed out: {name} did not end within {self._limit:g} seconds, and was stopped.", "timeout"
-        )
-
-    def _failed(self, message: str, fault: str = "failed") -> FinishedCall:
-        output = Output.of_text(message, is_error=True)
-        return FinishedCall(call=self._call, output=output, fault=fault, seconds=self._seconds)
-
-    @property
-    def _seconds(self) -> float:
-        return time.monotonic() - self._started
+    watchdog = asyncio.get_running_loop().call_later(limit + _GRACE, time_out)
+    clock = asyncio.timeout(limit)
+    try:
+        with serving(Context(call.id, emit=report)):
+            async with clock:
+                output = await runnable.run(arguments)
+        output = bound_output(output, bounds)
+        end(output, "failed" if output.is_error else "")
+    except asyncio.CancelledError as error:
+        if is_task_cancelled():
+            raise
+        fail(error)
+    except (Exception, SystemExit) as error:  # every exception of a tool is reported to the model
+        time_out() if clock.expired() else fail(error)
+    finally:
+        watchdog.cancel()
 
 
 def bound_output(output: Output, bounds: Bounds) -> Output:

@@ -121,3 +121,30 @@ def test_codex_is_not_pointed_back_at_a_gateway(tmp_path: Path) -> None:
     assert told("http://localhost:18741/v1") is None
     assert told("https://models.example.com/v1") == "https://models.example.com/v1"
     assert told("http://[") == "http://["
+
+
+def test_the_session_of_a_thread_is_replaced_in_its_place(tmp_path: Path) -> None:
+    made = home(tmp_path)
+    file = made.home / "rollout.jsonl"
+    file.write_text('{"payload":{"session_id":"aaa","id":"aaa"}}\n{"session_id":"aaa"}\n')
+    link = tmp_path / "link"
+    link.symlink_to(made.home)
+    with file.open("ab") as writer:  # Codex has it open
+        assert made.set_session(str(link / "rollout.jsonl"), "aaa", "bbb")
+        writer.write(b"more\n")
+    assert file.read_text() == '{"payload":{"session_id":"bbb","id":"aaa"}}\n{"session_id":"aaa"}\nmore\n'
+    made.remove()
+
+
+def test_a_file_of_another_form_or_place_is_not_touched(tmp_path: Path) -> None:
+    made = home(tmp_path)
+    text = '{"session": "aaa"}\n{"session_id":"aaa"}\n'
+    inside, outside = made.home / "rollout.jsonl", tmp_path / "rollout.jsonl"
+    inside.write_text(text)
+    outside.write_text('{"session_id":"aaa"}\n')
+    for path in (str(inside), str(outside), str(made.home / "none"), "\0", ""):
+        assert not made.set_session(path, "aaa", "bbb")
+    assert not made.set_session(str(inside), "aaa", "longer")
+    assert inside.read_text() == text
+    assert outside.read_text() == '{"session_id":"aaa"}\n'
+    made.remove()

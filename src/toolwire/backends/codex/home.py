@@ -102,17 +102,17 @@ class Home:
     def set_session(self, path: str, thread_id: str, session_id: str) -> bool:
         """Replaces the session id of a new thread in its file, which Codex may have open. False if it is not where 0.166 writes it."""
         old, new = (b'"session_id":"%s"' % id.encode() for id in (thread_id, session_id))
-        file = Path(path)
-        if len(old) != len(new) or not file.is_relative_to(self.home):
-            return False
         try:
+            file = Path(path).resolve()
+            if len(old) != len(new) or not file.is_relative_to(self.home.resolve()):
+                return False
             with file.open("r+b") as opened:
                 place = opened.readline(_HEAD).find(old)
                 if place >= 0:
                     opened.seek(place)
                     opened.write(new)
                 return place >= 0
-        except OSError:
+        except (OSError, ValueError):
             return False
 
     def link_login(self) -> None:

@@ -125,7 +125,8 @@ def test_H042_every_clients_history_is_one_content_of_responses(stage: Stage, cl
 
 def test_between_two_of_one_dialect_bytes_pass_as_they_came(stage: Stage) -> None:
     wire = REGULAR["gemini"].replace(b'"text":"let me "', b'"text":"let me ","unheard":{"of":1}')
-    body = json.dumps(ASKING | {"unheard": [1.10]}, indent=2).encode()
+    declared = [{"functionDeclarations": [{"name": "weather"}, {"name": "now"}]}]
+    body = json.dumps(ASKING | {"tools": declared, "unheard": [1.10]}, indent=2).encode()
     stage.upstream.on(STREAM, played(*(frame + b"\r\n\r\n" for frame in wire.split(b"\n\n")[:-1])))
     answer = post(stage, "/v1beta/models/gemini/m:streamGenerateContent?alt=sse", body)
     assert answer.body == wire

@@ -23,7 +23,7 @@ DAYS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    with on_stage(("-off", {"guard": "off"}), ("-repair", {"guard": "repair"})) as running:
+    with on_stage(("-off", {"guard": "off"}), ("-check", {"guard": "check"})) as running:
         yield running
 
 
@@ -93,12 +93,12 @@ def test_H018_H019_H021_H108_arguments_arrive_to_the_byte_and_nowhere_else(
 
 @each_pair
 def test_H026_a_call_is_repaired_before_it_is_sent_or_not_at_all(stage: Stage, client: str, backend: str) -> None:
-    """Whoever approves a call approves what runs: at check the model's own words pass, at repair nothing else was ever seen."""
+    """A user who approves a call approves what runs: at check the model's own text passes, at repair nothing else was ever sent."""
     wrong = ("call_1", "weather", ['{"days":', ' "3"}'])
     body = talk(client, tools={"weather": DAYS})
-    answer = stage.ask(client, backend, body, calls_play(backend, wrong))
+    answer = stage.ask(client, f"{backend}-check", body, calls_play(backend, wrong))
     assert calls_in(client, answer) == [("weather", '{"days": "3"}')]
-    answer = stage.ask(client, f"{backend}-repair", body, calls_play(backend, wrong))
+    answer = stage.ask(client, backend, body, calls_play(backend, wrong))
     ((_, raw),) = calls_in(client, answer)
     assert json.loads(raw) == {"days": 3}
     assert b'\\"3\\"' not in answer.body

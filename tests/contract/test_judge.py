@@ -18,7 +18,7 @@ FAULTS = {
     ("chat", "no role"): (b'"role":"assistant"', b'"roll":"assistant"'),
     ("chat", "unknown tool"): (b'"get_weather"', b'"get_wether"'),
     ("chat", "wrong finish reason"): (b'"finish_reason":"tool_calls"', b'"finish_reason":"stop"'),
-    ("chat", "broken arguments"): (b'Paris\\"}', b'Paris\\"'),
+    ("chat", "broken arguments"): (b'"arguments":"\\"}"', b'"arguments":"\\""'),
     ("chat", "unfinished frame"): (b"[DONE]\n\n", b"[DONE]\n"),
     ("responses", "number out of order"): (b'"sequence_number":3,', b'"sequence_number":9,'),
     ("responses", "unknown tool"): (b'"get_weather"', b'"get_wether"'),

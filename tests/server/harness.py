@@ -334,11 +334,13 @@ class Answer:
 
 
 def events_in(body: bytes) -> list[tuple[str, Any]]:
-    """(event, data) for each frame, data decoded if it is JSON; a comment is (":", text)."""
+    """(event, data) for each frame, data decoded if it is JSON; a comment is (":", text), and the report of a stream is left out."""
     assert body.endswith(b"\n\n") or not body, body[-200:]
     found: list[tuple[str, Any]] = []
     for block in body.split(b"\n\n")[:-1]:
         event, data = "", b""
+        if block.startswith(b": toolwire "):
+            continue
         for line in block.split(b"\n"):
             name, _, value = line.partition(b":")
             assert name in (b"event", b"data", b"", b"id"), block

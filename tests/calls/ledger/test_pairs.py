@@ -109,3 +109,26 @@ def test_turns_are_known_by_their_last_line() -> None:
     assert {end: len(slots) for end, slots in pair_calls(lines, True, set(), repairs).turns.items()} == {2: 2}
     assert {end: len(slots) for end, slots in pair_calls(lines, False, set(), repairs).turns.items()} == {1: 1, 2: 1}
     assert repairs == []
+
+
+def test_a_result_without_an_id_answers_the_first_open_call_of_its_name() -> None:
+    calls = assistant(call("a"), call("b"))
+    assert texts(user("hi"), calls, tool(result("", "one")), tool(result("", "two"))) == {"a": "one", "b": "two"}
+    messages, kinds = settled(user("hi"), calls, tool(result("", "one")), tool(result("b", "two")))
+    assert shown(messages) == ["user:hi", "call:a", "call:b", "result:a", "result:b"]
+    assert kinds == ["duplicate_id"]
+    named = ToolResult(call_id="", name="g", parts=(Text(text="one"),))
+    other = ToolCall(id="b", name="g", raw="{}", args={})
+    assert texts(user("hi"), assistant(call("a"), other), tool(named))["b"] == "one"
+
+
+def test_a_call_without_an_id_takes_the_first_result_that_has_no_call() -> None:
+    found = texts(user("hi"), assistant(call(""), call("b")), tool(result("x", "one")), tool(result("b", "two")))
+    assert found == {"call_2": "one", "b": "two"}
+
+
+def test_ids_that_differ_are_not_paired() -> None:
+    _, kinds = settled(user("hi"), assistant(call("a")), tool(result("x")))
+    assert kinds == ["missing_result", "orphan_result"]
+    _, kinds = settled(user("hi"), assistant(call("a")), user("so"), tool(result("", "late")))
+    assert kinds == ["missing_result", "orphan_result"]

@@ -3,6 +3,9 @@
 A result answers the last turn before it that has an open call of its id, and there the first such call. Otherwise it is a second result of
 an answered call; or it came too early, and its call follows before the next user message; or its call is lost. The first result of a
 call is used, because the assistant's next message is based on it.
+
+If only one of the two has an id, a result answers the first open call before it, of its name if it has one, up to the user's next
+message.
 """
 
 from __future__ import annotations
@@ -84,6 +87,14 @@ class _Early(NamedTuple):
     result: ToolResult
 
 
+def _may_answer(early: _Early, slot: Slot) -> bool:
+    """Whether a result may be that of a call before it, if one of them has no id."""
+    call, result = slot.call, early.result
+    if (call.id and result.call_id) or slot.line >= early.spot[0]:
+        return False
+    return not result.name or result.name == call.name
+
+
 class _Matcher:
     def __init__(self, lines: list[Placed], is_run: bool) -> None:
         self._lines = lines
@@ -119,8 +130,24 @@ class _Matcher:
         for slot in self.calls.values():
             if slot.result is None:
                 self._take_early(slot)
-        for early in (one for queue in self._early.values() for one in queue):
-            self.loose[early.spot] = "orphan"
+        left = sorted((one for queue in self._early.values() for one in queue), key=lambda early: early.spot)
+        if left:
+            self._match_by_order(left)
+
+    def _match_by_order(self, left: list[_Early]) -> None:
+        """Results that no id leads to a call, in order."""
+        waiting: dict[int, list[Slot]] = {}
+        for slot in self.calls.values():
+            if slot.result is None:
+                waiting.setdefault(slot.exchange, []).append(slot)
+        for early in left:
+            slots = waiting.get(early.exchange, [])
+            found = next((slot for slot in slots if _may_answer(early, slot)), None)
+            if found is None:
+                self.loose[early.spot] = "orphan"
+            else:
+                slots.remove(found)
+                self._answer(found, early.spot, early.result)
 
     def _note(self, slot: Slot) -> None:
         turns = self._open.setdefault(slot.call.id, [])
@@ -225,6 +252,10 @@ def _complete(slot: Slot, where: str, is_run: bool, repairs: list[Repair]) -> No
         else:
             repairs.append(Repair("kind", where, "the result was one of another kind of call"))
         result = replace(result, kind="function" if slot.call.kind == "typed" else slot.call.kind)
+    if result.call_id != slot.given.id:
+        repairs.append(
+            Repair("duplicate_id", where, "a result and its call did not have one id, and were paired by order")
+        )
     if result.call_id != slot.call.id:
         result = replace(result, call_id=slot.call.id, item_id="")
     slot.result = result

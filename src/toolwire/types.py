@@ -221,7 +221,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """source is the decoded body, wire its bytes: the verbatim path and echoes need them as they came. has_new_tools: the
     tools, and the choice among them, are no longer those of the source. owner: whose it is, where several share the gateway.
     unseen: how many of the last messages the gateway itself has added; its client does not know them, and will not send them.
-    size: bytes of the body that it was read from, with those of the history that it refers to."""
+    size: bytes of the body that it was read from, with those of the history that it refers to. repaired: what was not in the
+    form of its dialect when it was read; wire and source still have it as it came, messages do not."""
 
     model: str
     messages: tuple[Message, ...]
@@ -241,6 +242,7 @@ class Request(Struct, frozen=True, kw_only=True):
     metadata: JsonObject | None = None
     state: State | None = None
     has_new_tools: bool = False
+    repaired: tuple[Loss, ...] = ()
     extra: Extra = {}
     origin: str = ""
     source: JsonObject = {}

@@ -54,8 +54,12 @@ def broken(random: Random, dialect: str) -> tuple[bytes, list[str]]:
 
 
 def sound(random: Random, dialect: str) -> bytes:
-    """The body of a request with nothing wrong."""
-    return json.dumps(_PACK[dialect](_sound(random, dialect))).encode()
+    """The body of a request with nothing wrong: results have images only in dialects that allow them."""
+    pieces = _sound(random, dialect)
+    if dialect == "chat":
+        for piece in pieces:
+            piece.has_image = False
+    return json.dumps(_PACK[dialect](pieces)).encode()
 
 
 def _sound(random: Random, dialect: str) -> list[Piece]:

@@ -55,3 +55,11 @@ def refusal(dialect: str, body: Any) -> BadRequest:
     assert caught.value.status == 400
     assert len(caught.value.sentence()) < 500
     return caught.value
+
+
+def assert_noted(dialect: str, body: Any, where: str) -> None:
+    """The body is read, and a loss names this place or the part or message that it belongs to."""
+    request = DIALECTS[dialect].decode_request(json.dumps(body).encode(), {})
+    places = [loss.where for loss in request.repaired]
+    assert any(where.startswith(place) or place.startswith(where) for place in places), places
+    assert all(loss.feature.startswith("history.") for loss in request.repaired)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.refusing import GONE, refusal, with_change
+from tests.dialects.refusing import GONE, assert_noted, refusal, with_change
 from toolwire.dialects import chat
 from toolwire.profiles import PLAIN_CHAT
 from toolwire.types import (
@@ -50,30 +50,7 @@ BROKEN = [
     ("model", 5, "model"),
     ("messages", GONE, "messages"),
     ("messages", [], "messages"),
-    ("messages", "hi", "messages"),
     ("messages", None, "messages"),
-    ("messages.0", "hi", "messages[0]"),
-    ("messages.0", None, "messages[0]"),
-    ("messages.0.role", GONE, "messages[0].role"),
-    ("messages.0.role", "robot", "messages[0].role"),
-    ("messages.0.role", 5, "messages[0].role"),
-    ("messages.1.content", GONE, "messages[1].content"),
-    ("messages.1.content", None, "messages[1].content"),
-    ("messages.1.content", 5, "messages[1].content"),
-    ("messages.1.content", {}, "messages[1].content"),
-    ("messages.1.content.0", 5, "messages[1].content[0]"),
-    ("messages.1.content.0.type", GONE, "messages[1].content[0].type"),
-    ("messages.1.content.0.text", 5, "messages[1].content[0].text"),
-    ("messages.1.content.1.image_url", GONE, "messages[1].content[1].image_url"),
-    ("messages.1.content.1.image_url.url", None, "messages[1].content[1].image_url.url"),
-    ("messages.2.tool_calls", {}, "messages[2].tool_calls"),
-    ("messages.2.tool_calls.0", "x", "messages[2].tool_calls[0]"),
-    ("messages.2.tool_calls.0.id", 5, "messages[2].tool_calls[0].id"),
-    ("messages.2.tool_calls.0.function", GONE, "messages[2].tool_calls[0].function"),
-    ("messages.2.tool_calls.0.function.name", "", "messages[2].tool_calls[0].function.name"),
-    ("messages.2.tool_calls.0.function.arguments", {}, "messages[2].tool_calls[0].function.arguments"),
-    ("messages.2.reasoning_content", 5, "messages[2].reasoning_content"),
-    ("messages.3.tool_call_id", 5, "messages[3].tool_call_id"),
     ("tools", {}, "tools"),
     ("tools.0", [], "tools[0]"),
     ("tools.0.type", GONE, "tools[0].type"),
@@ -108,11 +85,42 @@ BROKEN = [
     ("metadata", "x", "metadata"),
     ("logprobs", 1, "logprobs"),
 ]
+# Read all the same, in another way.
+FOREIGN = [
+    ("messages", "hi", "messages"),
+    ("messages.0", "hi", "messages[0]"),
+    ("messages.0", None, "messages[0]"),
+    ("messages.0.role", GONE, "messages[0].role"),
+    ("messages.0.role", "robot", "messages[0].role"),
+    ("messages.0.role", 5, "messages[0].role"),
+    ("messages.1.content", GONE, "messages[1].content"),
+    ("messages.1.content", None, "messages[1].content"),
+    ("messages.1.content", 5, "messages[1].content"),
+    ("messages.1.content", {}, "messages[1].content"),
+    ("messages.1.content.0", 5, "messages[1].content[0]"),
+    ("messages.1.content.0.type", GONE, "messages[1].content[0].type"),
+    ("messages.1.content.0.text", 5, "messages[1].content[0].text"),
+    ("messages.1.content.1.image_url", GONE, "messages[1].content[1].image_url"),
+    ("messages.1.content.1.image_url.url", None, "messages[1].content[1].image_url.url"),
+    ("messages.2.tool_calls", {}, "messages[2].tool_calls"),
+    ("messages.2.tool_calls.0", "x", "messages[2].tool_calls[0]"),
+    ("messages.2.tool_calls.0.id", 5, "messages[2].tool_calls[0].id"),
+    ("messages.2.tool_calls.0.function", GONE, "messages[2].tool_calls[0].function"),
+    ("messages.2.tool_calls.0.function.name", "", "messages[2].tool_calls[0].function.name"),
+    ("messages.2.tool_calls.0.function.arguments", {}, "messages[2].tool_calls[0].function.arguments"),
+    ("messages.2.reasoning_content", 5, "messages[2].reasoning_content"),
+    ("messages.3.tool_call_id", 5, "messages[3].tool_call_id"),
+]
 
 
 @pytest.mark.parametrize(("path", "value", "where"), BROKEN)
 def test_a_broken_request_names_the_field(path: str, value: Any, where: str) -> None:
     assert refusal("chat", with_change(GOOD, path, value)).where == where
+
+
+@pytest.mark.parametrize(("path", "value", "where"), FOREIGN)
+def test_a_message_in_another_form_is_read_and_noted(path: str, value: Any, where: str) -> None:
+    assert_noted("chat", with_change(GOOD, path, value), where)
 
 
 def test_numbers_beyond_all_use_are_refused() -> None:

@@ -96,10 +96,10 @@ def test_a_broken_declaration_names_the_field(tools: Any, where: str) -> None:
 
 
 @pytest.mark.parametrize("tools", [None, []])
-def test_a_message_without_tools_still_needs_a_content(tools: Any) -> None:
-    with pytest.raises(BadRequest) as caught:
-        read(messages=[{"role": "system", "tools": tools}, HI])
-    assert caught.value.where == "messages[0].content"
+def test_a_message_without_tools_and_content_is_empty(tools: Any) -> None:
+    request = read(messages=[{"role": "system", "tools": tools}, HI])
+    assert (request.messages[0].parts, request.messages[0].declares_tools) == ((), False)
+    assert [loss.where for loss in request.repaired] == ["messages[0]"]
 
 
 def test_tools_in_a_message_of_the_user_are_not_read() -> None:

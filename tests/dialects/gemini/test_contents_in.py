@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from toolwire.dialects.gemini.contents_in import contents_in, system_in
+from toolwire.dialects.gemini.contents_in import contents_in as read_contents
+from toolwire.dialects.gemini.contents_in import history_reader, system_in
 from toolwire.dialects.gemini.shapes import sealed_out
 from toolwire.errors import BadRequest
-from toolwire.types import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from toolwire.types import Loss, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+
+
+def contents_in(value: Any) -> tuple[Message, ...]:
+    return read_contents(value, history_reader())
 
 
 def said(role: str, *parts: Any) -> Any:
@@ -172,32 +177,32 @@ def test_a_sealed_thought_is_the_one_it_was_however_it_was_cut() -> None:
     assert whole == (thought,)
 
 
-@pytest.mark.parametrize(
-    ("contents", "where"),
-    [
-        ([], "contents"),
-        (5, "contents"),
-        ([5], "contents[0]"),
-        ([{"role": "robot", "parts": []}], "contents[0].role"),
-        ([{"role": "user", "parts": 5}], "contents[0].parts"),
-        ([said("user", 5)], "contents[0].parts[0]"),
-        ([said("user", {"text": 5})], "contents[0].parts[0].text"),
-        ([said("model", {"functionCall": 5})], "contents[0].parts[0].functionCall"),
-        ([said("model", {"functionCall": {"name": ""}})], "contents[0].parts[0].functionCall.name"),
-        ([said("model", {"functionCall": {"name": "f", "args": []}})], "contents[0].parts[0].functionCall.args"),
-        (
-            [said("user", {"functionResponse": {"name": "f", "response": "x"}})],
-            "contents[0].parts[0].functionResponse.response",
-        ),
-        (
-            [said("user", {"functionResponse": {"name": "f", "response": {}, "parts": 1.5}})],
-            "contents[0].parts[0].functionResponse.parts",
-        ),
-        ([said("user", {"inlineData": {"mimeType": "x"}})], "contents[0].parts[0].inlineData.data"),
-        ([said("user", {"fileData": 1})], "contents[0].parts[0].fileData"),
-    ],
-)
+@pytest.mark.parametrize(("contents", "where"), [(5, "contents"), (None, "contents"), ([5], "contents[0]"), ([{"role": "robot"}], "contents[0].role")])  # fmt: skip
 def test_mistakes_are_named_by_their_place(contents: Any, where: str) -> None:
     with pytest.raises(BadRequest) as caught:
         contents_in(contents)
     assert caught.value.where == where
+
+
+@pytest.mark.parametrize(
+    ("content", "part", "where", "kind"),
+    [
+        ({"role": "robot", "parts": [{"text": "a"}]}, Text(text="a"), "contents[0].role", "role"),
+        ({"role": "user", "parts": 5}, Text(text="5"), "contents[0].parts", "form"),
+        (said("user", 5), Text(text="5"), "contents[0].parts[0]", "form"),
+        (said("user", {"text": 5}), Text(text='{"text":5}'), "contents[0].parts[0]", "form"),
+        (said("model", {"functionCall": 5}), Text(text='{"functionCall":5}'), "contents[0].parts[0]", "form"),
+        (said("model", {"functionCall": {"name": ""}}), ToolCall(id="call_1", name="unknown_tool", raw="{}", args={}), "contents[0].parts[0]", "form"),
+        (said("model", {"functionCall": {"name": "f", "args": [1]}}), ToolCall(id="call_1", name="f", raw="[1]"), "contents[0].parts[0]", "form"),
+        (said("model", {"functionCall": {"name": "f", "args": '{"a":1}'}}), ToolCall(id="call_1", name="f", raw='{"a":1}', args={"a": 1}), "contents[0].parts[0]", "form"),
+        (said("user", {"functionResponse": {"name": "f", "response": "x"}}), ToolResult(call_id="unknown_f", name="f", parts=(Text(text="x"),)), "contents[0].parts[0]", "form"),
+        (said("user", {"inlineData": {"mimeType": "x"}}), Text(text='{"inlineData":{"mimeType":"x"}}'), "contents[0].parts[0]", "form"),
+        (said("user", {"fileData": 1}), Text(text='{"fileData":1}'), "contents[0].parts[0]", "form"),
+    ],
+)  # fmt: skip
+def test_other_forms_are_read_and_noted_by_their_place(content: Any, part: Part, where: str, kind: str) -> None:
+    history = history_reader()
+    (message,) = read_contents([content], history)
+    assert (message.parts, message.source) == ((part,), None)
+    noted: Loss = history.losses[0]
+    assert (noted.feature, noted.where) == (f"history.{kind}", where)

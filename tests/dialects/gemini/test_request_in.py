@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.refusing import NOT_OBJECTS, refusal
+from tests.dialects.refusing import NOT_OBJECTS, assert_noted, refusal
 from toolwire.dialects.gemini import decode_call, decode_count_request, decode_request
 from toolwire.dialects.gemini.request_in import choice_in, schema_of, tools_in
 from toolwire.dialects.gemini.shapes import sealed_out
@@ -140,12 +140,16 @@ def test_H153_what_is_no_object_is_refused(body: bytes) -> None:
         ({"generationConfig": {"responseJsonSchema": []}}, "generationConfig.responseJsonSchema"),
         ({"toolConfig": 1}, "toolConfig"),
         ({"tools": "x"}, "tools"),
-        ({"systemInstruction": 5}, "systemInstruction.parts"),
+        ({"contents": []}, "contents"),
     ],
 )
 def test_mistakes_are_named_by_their_place(members: Any, where: str) -> None:
     error = refusal("gemini", {"model": "m", **HI, **members})
     assert error.where == where
+
+
+def test_instructions_in_another_form_are_sent_as_text() -> None:
+    assert_noted("gemini", {"model": "m", **HI, "systemInstruction": 5}, "systemInstruction")
 
 
 def test_a_model_and_contents_are_needed() -> None:

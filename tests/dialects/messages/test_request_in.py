@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import asking
-from tests.dialects.refusing import GONE, refusal, with_change
+from tests.dialects.refusing import GONE, assert_noted, refusal, with_change
 from toolwire.dialects import messages
-from toolwire.dialects.messages.request_in import is_continuing, state_in, tools_in
+from toolwire.dialects.messages.request_in import is_continuing, state_in
 from toolwire.dialects.shared.sealed_reasoning import seal
 from toolwire.errors import BadRequest
-from toolwire.types import Media, Opaque, OutputFormat, Reasoning, Request, Text, Thinking, Tool, ToolCall, ToolResult
+from toolwire.types import Media, Opaque, OutputFormat, Reasoning, Request, Text, Thinking, ToolCall, ToolResult
 
 GOOD: dict[str, Any] = {
     "model": "m",
@@ -50,36 +49,9 @@ BROKEN = [
     ("max_tokens", 0, "max_tokens"),
     ("max_tokens", "9", "max_tokens"),
     ("max_tokens", 1.5, "max_tokens"),
-    ("system", 5, "system"),
-    ("system", {}, "system"),
-    ("system.0", "s", "system[0]"),
-    ("system.0.type", GONE, "system[0].type"),
-    ("system.0.text", None, "system[0].text"),
     ("messages", GONE, "messages"),
-    ("messages", [], "messages"),
     ("messages", {}, "messages"),
     ("messages.0", 5, "messages[0]"),
-    ("messages.0.role", GONE, "messages[0].role"),
-    ("messages.0.role", "tool", "messages[0].role"),
-    ("messages.0.content", GONE, "messages[0].content"),
-    ("messages.0.content", None, "messages[0].content"),
-    ("messages.0.content", 5, "messages[0].content"),
-    ("messages.0.content.0", "hi", "messages[0].content[0]"),
-    ("messages.0.content.0.text", GONE, "messages[0].content[0].text"),
-    ("messages.0.content.1.source", GONE, "messages[0].content[1].source"),
-    ("messages.0.content.1.source.url", GONE, "messages[0].content[1].source"),
-    ("messages.0.content.1.source", {"type": "base64", "data": "x"}, "messages[0].content[1].source"),
-    ("messages.1.content.0.thinking", 5, "messages[1].content[0].thinking"),
-    ("messages.1.content.0.signature", 5, "messages[1].content[0].signature"),
-    ("messages.1.content.1.id", GONE, "messages[1].content[1].id"),
-    ("messages.1.content.1.name", None, "messages[1].content[1].name"),
-    ("messages.1.content.1.input", GONE, "messages[1].content[1].input"),
-    ("messages.1.content.1.input", "{}", "messages[1].content[1].input"),
-    ("messages.1.content.1.input", None, "messages[1].content[1].input"),
-    ("messages.2.content.0.tool_use_id", GONE, "messages[2].content[0].tool_use_id"),
-    ("messages.2.content.0.content", 5, "messages[2].content[0].content"),
-    ("messages.2.content.0.content.0", 5, "messages[2].content[0].content[0]"),
-    ("messages.2.content.0.is_error", "yes", "messages[2].content[0].is_error"),
     ("tools", {}, "tools"),
     ("tools.0", 5, "tools[0]"),
     ("tools.0.name", GONE, "tools[0].name"),
@@ -107,11 +79,46 @@ BROKEN = [
     ("output_config", {"effort": 5}, "output_config.effort"),
     ("output_config", {"format": []}, "output_config.format"),
 ]
+# Read all the same, in another way.
+FOREIGN = [
+    ("system", 5, "system"),
+    ("system", {}, "system"),
+    ("system.0", "s", "system[0]"),
+    ("system.0.type", GONE, "system[0].type"),
+    ("system.0.text", None, "system[0].text"),
+    ("messages", [], "messages"),
+    ("messages.0.role", GONE, "messages[0].role"),
+    ("messages.0.role", "tool", "messages[0].role"),
+    ("messages.0.content", GONE, "messages[0].content"),
+    ("messages.0.content", None, "messages[0].content"),
+    ("messages.0.content", 5, "messages[0].content"),
+    ("messages.0.content.0", "hi", "messages[0].content[0]"),
+    ("messages.0.content.0.text", GONE, "messages[0].content[0].text"),
+    ("messages.0.content.1.source", GONE, "messages[0].content[1].source"),
+    ("messages.0.content.1.source.url", GONE, "messages[0].content[1].source"),
+    ("messages.0.content.1.source", {"type": "base64", "data": "x"}, "messages[0].content[1].source"),
+    ("messages.1.content.0.thinking", 5, "messages[1].content[0].thinking"),
+    ("messages.1.content.0.signature", 5, "messages[1].content[0].signature"),
+    ("messages.1.content.1.id", GONE, "messages[1].content[1].id"),
+    ("messages.1.content.1.name", None, "messages[1].content[1].name"),
+    ("messages.1.content.1.input", GONE, "messages[1].content[1].input"),
+    ("messages.1.content.1.input", "{}", "messages[1].content[1].input"),
+    ("messages.1.content.1.input", None, "messages[1].content[1].input"),
+    ("messages.2.content.0.tool_use_id", GONE, "messages[2].content[0].tool_use_id"),
+    ("messages.2.content.0.content", 5, "messages[2].content[0].content"),
+    ("messages.2.content.0.content.0", 5, "messages[2].content[0].content[0]"),
+    ("messages.2.content.0.is_error", "yes", "messages[2].content[0].is_error"),
+]
 
 
 @pytest.mark.parametrize(("path", "value", "where"), BROKEN)
 def test_a_broken_request_names_the_field(path: str, value: Any, where: str) -> None:
     assert refusal("messages", with_change(GOOD, path, value)).where == where
+
+
+@pytest.mark.parametrize(("path", "value", "where"), FOREIGN)
+def test_a_message_in_another_form_is_read_and_noted(path: str, value: Any, where: str) -> None:
+    assert_noted("messages", with_change(GOOD, path, value), where)
 
 
 def read(**members: Any) -> Request:
@@ -249,81 +256,6 @@ def test_a_count_is_asked_for_without_seals() -> None:
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": [{"type": "text", "text": "a"}]},
     ]
-
-
-FETCH = {"name": "WebFetch", "input_schema": {"type": "object"}, "defer_loading": True}
-READ = {"name": "Read", "input_schema": {"type": "object"}}
-
-
-def found(*tools: Any, messages: Any = ()) -> dict[str, Tool]:
-    return {tool.name: tool for tool in tools_in({"tools": list(tools), "messages": list(messages)})}
-
-
-def result(*content: Any) -> dict[str, Any]:
-    return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": list(content)}]}
-
-
-def test_U5_a_deferred_tool_is_hidden_until_a_reference_loads_it() -> None:
-    assert found(READ, FETCH)["WebFetch"].is_deferred
-    assert not found(READ, FETCH)["Read"].is_deferred
-    loaded = found(READ, FETCH, messages=[result({"type": "tool_reference", "tool_name": "WebFetch"})])
-    assert not loaded["WebFetch"].is_deferred
-    assert loaded["WebFetch"].source is not None
-    assert loaded["WebFetch"].source.value == FETCH
-
-
-def test_where_the_provider_would_search_all_are_shown() -> None:
-    search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
-    assert not found(search, FETCH)["WebFetch"].is_deferred
-
-
-def test_typed_tools_have_a_schema_and_hosted_ones_none() -> None:
-    tools = found({"type": "bash_20250124", "name": "bash"}, {"type": "web_search_20250305", "name": "web_search"})
-    assert (tools["bash"].kind, tools["web_search"].kind) == ("typed", "hosted")
-    assert tools["bash"].schema is not None
-
-
-def test_H106_a_server_tool_without_a_name_or_schema_is_no_crash() -> None:
-    assert found({"type": "code_execution_20260521"})["code_execution_20260521"].kind == "hosted"
-
-
-def test_tools_are_added_and_removed_in_mid_conversation() -> None:
-    def change(kind: str, tool: Any) -> dict[str, Any]:
-        return {"role": "system", "content": [{"type": kind, "tool": tool}]}
-
-    new = {"name": "New", "input_schema": {"type": "object"}}
-    messages = [
-        change("tool_addition", {"type": "tool_reference", "name": "WebFetch"}),
-        change("tool_addition", {"type": "tool_definition", "definition": new}),
-        change("tool_removal", {"type": "tool_reference", "name": "Read"}),
-        change("tool_removal", {"type": "tool_reference", "name": "Nobody"}),
-    ]
-    tools = found(READ, FETCH, messages=messages)
-    assert list(tools) == ["WebFetch", "New"]
-    assert not any(tool.is_deferred for tool in tools.values())
-
-
-def test_a_change_of_tools_says_nothing() -> None:
-    change = {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "Read"}}
-    request = asking(
-        "messages", messages=[{"role": "user", "content": "hi"}, {"role": "system", "content": [change]}], tools=[READ]
-    )
-    assert request.messages[1].parts == ()
-
-
-@pytest.mark.parametrize(
-    ("tool", "where"),
-    [(5, "tools[0]"), ({"name": "a"}, "tools[0].input_schema"), ({"input_schema": {}}, "tools[0].name")],
-)
-def test_what_is_wrong_is_named_by_its_place(tool: Any, where: str) -> None:
-    with pytest.raises(BadRequest) as caught:
-        found(tool)
-    assert caught.value.where == where
-
-
-@pytest.mark.parametrize("messages", [5, [5], [{"content": 5}], [{"content": [5]}], [result(5)]])
-def test_hostile_conversations_change_nothing(messages: Any) -> None:
-    assert list(tools_in({"tools": [READ], "messages": messages})) == list(found(READ).values())
 
 
 CONTINUE = {"type": "continue", "previous_message_id": "msg_1"}

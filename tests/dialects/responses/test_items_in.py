@@ -17,10 +17,14 @@ def read(item: Any) -> Message:
     return message
 
 
+def test_texts_of_the_assistant() -> None:
+    content = [{"type": "output_text", "text": "b", "annotations": []}]
+    assert read({"role": "assistant", "content": content, "id": "msg_1"}).parts == (Text(text="b", item_id="msg_1"),)
+
+
 def test_contents_of_every_kind() -> None:
     content = [
         {"type": "input_text", "text": "a", "x": 1},
-        {"type": "output_text", "text": "b", "annotations": []},
         {"type": "refusal", "refusal": "no"},
         {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "high"},
         {"type": "input_image", "image_url": {"url": "https://a"}},
@@ -32,7 +36,6 @@ def test_contents_of_every_kind() -> None:
     ]
     assert read({"role": "user", "content": content, "id": "msg_1"}).parts == (
         Text(text="a", item_id="msg_1", extra={"responses": {"x": 1}}),
-        Text(text="b", item_id="msg_1"),
         Refusal(text="no", item_id="msg_1"),
         Media(kind="image", mime="image/png", data="aGk=", detail="high"),
         Media(kind="image", url="https://a"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.refusing import GONE, refusal, with_change
+from tests.dialects.refusing import GONE, assert_noted, refusal, with_change
 from toolwire.dialects import responses
 from toolwire.dialects.responses.request_in import choice_in, tools_in, without_chat_shapes
 from toolwire.errors import BadRequest
@@ -32,33 +32,8 @@ BROKEN = [
     ("model", GONE, "model"),
     ("model", "", "model"),
     ("model", None, "model"),
-    ("input", GONE, "input"),
-    ("input", None, "input"),
-    ("input", [], "input"),
     ("input", 5, "input"),
     ("input", {}, "input"),
-    ("input.0", "hi", "input[0]"),
-    ("input.0.role", GONE, "input[0].role"),
-    ("input.0.role", "robot", "input[0].role"),
-    ("input.0.type", 5, "input[0].type"),
-    ("input.0.content", GONE, "input[0].content"),
-    ("input.0.content", None, "input[0].content"),
-    ("input.0.content.0", "hi", "input[0].content[0]"),
-    ("input.0.content.0.type", GONE, "input[0].content[0].type"),
-    ("input.0.content.0.text", 5, "input[0].content[0].text"),
-    ("input.0.content.1.image_url", GONE, "input[0].content[1].image_url"),
-    ("input.0.content.1.detail", 5, "input[0].content[1].detail"),
-    ("input.1.call_id", GONE, "input[1].call_id"),
-    ("input.1.call_id", "", "input[1].call_id"),
-    ("input.1.name", GONE, "input[1].name"),
-    ("input.1.arguments", GONE, "input[1].arguments"),
-    ("input.1.arguments", {}, "input[1].arguments"),
-    ("input.2.call_id", GONE, "input[2].call_id"),
-    ("input.2.output", GONE, "input[2].output"),
-    ("input.2.output", 5, "input[2].output"),
-    ("input.2.output", [5], "input[2].output[0]"),
-    ("input.3.input", GONE, "input[3].input"),
-    ("instructions", 5, "instructions"),
     ("instructions", [5], "instructions[0]"),
     ("tools", {}, "tools"),
     ("tools.0", 5, "tools[0]"),
@@ -89,11 +64,44 @@ BROKEN = [
     ("user", 5, "user"),
     ("metadata", [], "metadata"),
 ]
+# Read all the same, in another way.
+FOREIGN = [
+    ("input", GONE, "input"),
+    ("input", None, "input"),
+    ("input", [], "input"),
+    ("input.0", "hi", "input[0]"),
+    ("input.0.role", GONE, "input[0].role"),
+    ("input.0.role", "robot", "input[0].role"),
+    ("input.0.type", 5, "input[0].type"),
+    ("input.0.content", GONE, "input[0].content"),
+    ("input.0.content", None, "input[0].content"),
+    ("input.0.content.0", "hi", "input[0].content[0]"),
+    ("input.0.content.0.type", GONE, "input[0].content[0].type"),
+    ("input.0.content.0.text", 5, "input[0].content[0].text"),
+    ("input.0.content.1.image_url", GONE, "input[0].content[1].image_url"),
+    ("input.0.content.1.detail", 5, "input[0].content[1].detail"),
+    ("input.1.call_id", GONE, "input[1].call_id"),
+    ("input.1.call_id", "", "input[1].call_id"),
+    ("input.1.name", GONE, "input[1].name"),
+    ("input.1.arguments", GONE, "input[1].arguments"),
+    ("input.1.arguments", {}, "input[1].arguments"),
+    ("input.2.call_id", GONE, "input[2].call_id"),
+    ("input.2.output", GONE, "input[2].output"),
+    ("input.2.output", 5, "input[2].output"),
+    ("input.2.output", [5], "input[2].output[0]"),
+    ("input.3.input", GONE, "input[3].input"),
+    ("instructions", 5, "instructions"),
+]
 
 
 @pytest.mark.parametrize(("path", "value", "where"), BROKEN)
 def test_a_broken_request_names_the_field(path: str, value: Any, where: str) -> None:
     assert refusal("responses", with_change(GOOD, path, value)).where == where
+
+
+@pytest.mark.parametrize(("path", "value", "where"), FOREIGN)
+def test_a_message_in_another_form_is_read_and_noted(path: str, value: Any, where: str) -> None:
+    assert_noted("responses", with_change(GOOD, path, value), where)
 
 
 def read(**members: Any) -> Request:

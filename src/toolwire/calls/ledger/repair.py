@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +34,7 @@ from .messages import repair_messages
 from .order import arrange, with_user_turns, without_loose_thoughts
 from .rules import (
     HistoryRules,
+    Kind,
     Repair,
     answers,
     has_content,
@@ -79,10 +81,13 @@ _ANY = Recipient()
 def repair_history(request: Request, recipient: Recipient = _ANY) -> RepairedRequest:
     """Linear in the history, and idempotent."""
     state = request.state
-    if state is not None and (state.previous or state.conversation or state.references or state.is_upstreams):
-        return RepairedRequest(request)
-    rules, messages = _rules_for(request, recipient), request.messages
     repairs: list[Repair] = []
+    if request.repaired:
+        repairs += [Repair(_kind_of(loss), loss.where, loss.why) for loss in request.repaired]
+        request = replace(request, repaired=(), wire=b"")
+    if state is not None and (state.previous or state.conversation or state.references or state.is_upstreams):
+        return RepairedRequest(request, tuple(repairs) if repairs else _NO_REPAIRS)
+    rules, messages = _rules_for(request, recipient), request.messages
     for _ in range(_TRIES):
         if is_valid(messages, rules):
             break
@@ -107,6 +112,11 @@ def losses_of(repairs: tuple[Repair, ...]) -> tuple[Loss, ...]:
         Loss(f"history.{kind}", repair.where, repair.why + (f" ({counts[kind]} times)" if counts[kind] > 1 else ""))
         for kind, repair in first.items()
     )
+
+
+def _kind_of(loss: Loss) -> Kind:
+    """Of a repair that the decoder has made: it names them as losses_of() does."""
+    return cast(Kind, loss.feature.partition(".")[2])
 
 
 def _repair(messages: tuple[Message, ...], rules: HistoryRules, repairs: list[Repair]) -> tuple[Message, ...]:

@@ -33,6 +33,10 @@ Kind: TypeAlias = Literal[
     "hosted",
     "opening",
     "ending",
+    "form",
+    "role",
+    "item_id",
+    "tool_choice",
 ]
 
 

@@ -32,9 +32,7 @@ from ...wire.fields import (
     body_object,
     count_or_none,
     flag_or_none,
-    list_or_none,
     missing,
-    need_list,
     need_name,
     need_object,
     need_text,
@@ -45,8 +43,12 @@ from ...wire.fields import (
     unread,
     wrong,
 )
+from ..shared.foreign_forms import has_leftovers, is_foreign
+from ..shared.foreign_history import HistoryReader, without_choice
 from ..shared.media.data import from_data, from_url
+from ..shared.media.policy import has_result_media
 from ..shared.requests import CACHE_HINT, split_result, with_hint
+from .old_calls import has_old_calls, with_own_ids
 from .shapes import NAME
 from .tools_in import choice_in, declares_tools, in_own_form, old_choice_in, tools_in
 
@@ -88,6 +90,8 @@ _TEXT = frozenset({"type", "text"})
 _IMAGE = frozenset({"type", "image_url"})
 _AUDIO = frozenset({"type", "input_audio"})
 _FILE = frozenset({"type", "file"})
+_RESULT_PARTS = frozenset({"video_url", "audio_url"})  # of servers that have them
+_KEPT = ("name", "audio", "annotations", "reasoning_details", "prefix", "partial")
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
@@ -95,10 +99,15 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     top = in_own_form(given)
     options = object_or_none(top, "stream_options") or {}
     effort = text_or_none(top, "reasoning_effort")
+    model = need_name(top, "model", "")
+    reader = HistoryReader(NAME, _any_part, members=_KEPT, result_parts=_RESULT_PARTS)
+    messages, tools = _messages(top, reader), tools_in(top)
+    if not tools:
+        top = without_choice(top, reader)
     return Request(
-        model=need_name(top, "model", ""),
-        messages=_messages(top),
-        tools=tools_in(top),
+        model=model,
+        messages=messages,
+        tools=tools,
         tool_choice=choice_in(top.get("tool_choice")) or old_choice_in(top),
         parallel_calls=flag_or_none(top, "parallel_tool_calls"),
         max_tokens=count_or_none(top, "max_completion_tokens", least=1) or count_or_none(top, "max_tokens", least=1),
@@ -109,10 +118,11 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         stream_usage=flag_or_none(options, "include_usage", "stream_options") or False,
         user=text_or_none(top, "user") or text_or_none(top, "safety_identifier"),
         metadata=object_or_none(top, "metadata"),
+        repaired=tuple(reader.losses),
         extra=_extra(top),
         origin=NAME,
         source=top,
-        wire=body if top is given else b"",
+        wire=body if top is given or reader.losses else b"",
         headers=dict(headers),
     )
 
@@ -126,18 +136,28 @@ def _extra(top: JsonObject) -> Extra:
     return {NAME: found} if found else {}
 
 
-def _messages(top: JsonObject) -> tuple[Message, ...]:
-    items = need_list(top, "messages", "")
-    if not items:
+def _messages(top: JsonObject, reader: HistoryReader) -> tuple[Message, ...]:
+    items = reader.listed(top, "messages")
+    is_old = "functions" in top and has_old_calls(items)
+    found: list[Message] = []
+    for index, item in enumerate(items):
+        try:
+            found.append(_message(item, f"messages[{index}]", is_old))
+        except BadRequest as error:
+            read = reader.messages(item, f"messages[{index}]", error)
+            # The encoder does not use this source; errors about the image name its place.
+            found += [replace(one, source=Source(NAME, item)) if has_result_media(one) else one for one in read]
+    if not found:
         raise BadRequest("it is empty; expected at least one message.", where="messages")
-    return tuple(_message(item, f"messages[{index}]") for index, item in enumerate(items))
+    return tuple(with_own_ids(found) if is_old else found)
 
 
-def _message(item: Any, where: str) -> Message:
+def _message(item: Any, where: str, is_old: bool = False) -> Message:
+    """is_old: calls and results of the old form are regular."""
     need_object(item, where)
     role = need_text(item, "role", where)
     source = Source(NAME, item)
-    if role in ("tool", "function"):
+    if role == "tool" or (role == "function" and is_old):
         return Message(role="tool", parts=(_result(item, role, where),), extra=rest(item, _RESULT, NAME), source=source)
     known = _ROLES.get(role)
     if known is None:
@@ -145,8 +165,10 @@ def _message(item: Any, where: str) -> Message:
     if "tools" in item and declares_tools(item):
         return _declaration(item, known, where)
     extra: Extra = {} if item.keys() <= _MESSAGE else rest(item, _MESSAGE, NAME)
+    if extra and has_leftovers(extra[NAME]):
+        raise wrong(where, "members of an answer", "members of a message")
     if known == "assistant":
-        parts = _assistant(item, where)
+        parts = _assistant(item, where, is_old)
         return Message(
             role=known, parts=_hinted(parts, item) if CACHE_HINT in item else parts, extra=extra, source=source
         )
@@ -156,13 +178,21 @@ def _message(item: Any, where: str) -> Message:
     parts = _content(content, f"{where}.content")
     if CACHE_HINT in item:
         parts = _hinted(parts, item)
+    if known != "user":
+        _refuse_media(parts, where)
     return Message(role=known, parts=parts, extra=extra, source=source)
+
+
+def _refuse_media(parts: tuple[Part, ...] | list[Part], where: str) -> None:
+    for part in parts:
+        if type(part) is Media:
+            raise wrong(f"{where}.content", part.kind, "text; only messages of the user have other parts")
 
 
 def _declaration(item: JsonObject, role: Role, where: str) -> Message:
     """The tools are in the request's list; the text of the message is an ordinary instruction."""
     content = item.get("content")
-    parts = () if content is None else _content(content, f"{where}.content")
+    parts = _content(content, f"{where}.content") if content else ()
     return Message(
         role=role,
         parts=tuple(part for part in parts if not isinstance(part, Text) or part.text.strip()),
@@ -183,14 +213,16 @@ def _hinted(parts: tuple[Part, ...], item: JsonObject) -> tuple[Part, ...]:
 def _content(content: Any, where: str) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Text(text=content),)
-    if not isinstance(content, list):
+    if not isinstance(content, list) or not content:
         raise wrong(where, content, "a string or an array of parts")
     return tuple(_part(item, f"{where}[{index}]") for index, item in enumerate(content))
 
 
+def _any_part(item: Any, where: str, role: Role) -> Part:
+    return _part(item, where)
+
+
 def _part(item: Any, where: str) -> Part:
-    if isinstance(item, str):
-        return Text(text=item)
     need_object(item, where)
     match need_text(item, "type", where):
         case "text":
@@ -205,7 +237,9 @@ def _part(item: Any, where: str) -> Part:
             return _file(item, where)
         case "refusal":
             return Refusal(text=need_text(item, "refusal", where))
-        case _:
+        case other:
+            if is_foreign(item):
+                raise wrong(f"{where}.type", other, "a part of this dialect")
             return Opaque(dialect=NAME, value=item)
 
 
@@ -232,19 +266,26 @@ def _file(item: JsonObject, where: str) -> Part:
     return from_data("file", need_text(inner, "file_data", f"{where}.file"), name=name, extra=extra)
 
 
-def _assistant(item: JsonObject, where: str) -> tuple[Part, ...]:
+def _assistant(item: JsonObject, where: str, is_old: bool) -> tuple[Part, ...]:
     parts: list[Part] = []
     if thought := text_or_none(item, "reasoning_content", where):
         parts.append(Reasoning(text=thought))
     content = item.get("content")
     if content is not None and content != "":
         parts += _content(content, f"{where}.content")
+        _refuse_media(parts, where)
     if refusal := text_or_none(item, "refusal", where):
         parts.append(Refusal(text=refusal))
-    for index, call in enumerate(list_or_none(item, "tool_calls", where) or ()):
-        parts.append(_call(call, f"{where}.tool_calls[{index}]"))
-    if isinstance(legacy := item.get("function_call"), dict):
-        name, raw = need_name(legacy, "name", f"{where}.function_call"), str(legacy.get("arguments") or "{}")
+    if "tool_calls" in item:
+        if not (calls := item["tool_calls"]) or not isinstance(calls, list):
+            raise wrong(f"{where}.tool_calls", calls, "an array of calls")
+        for index, call in enumerate(calls):
+            parts.append(_call(call, f"{where}.tool_calls[{index}]"))
+    if (legacy := item.get("function_call")) is not None:
+        if not is_old:
+            raise wrong(f"{where}.function_call", legacy, "tool_calls")
+        need_object(legacy, f"{where}.function_call")
+        name, raw = (need_text(legacy, key, f"{where}.function_call") for key in ("name", "arguments"))
         parts.append(ToolCall(id=name, name=name, raw=raw, args=object_of(raw)))
     return tuple(parts)
 
@@ -252,14 +293,14 @@ def _assistant(item: JsonObject, where: str) -> tuple[Part, ...]:
 def _call(item: Any, where: str) -> ToolCall:
     need_object(item, where)
     call_id = text_or_none(item, "id", where) or ""  # H051: the ledger gives it one
-    if item.get("type") == "custom":
+    if (kind := item.get("type")) != "function":
+        if kind != "custom":
+            raise wrong(f"{where}.type", kind, "function or custom")
         custom = need_object(item.get("custom"), f"{where}.custom")
         name = need_name(custom, "name", f"{where}.custom")
         return ToolCall(id=call_id, name=name, raw=need_text(custom, "input", f"{where}.custom"), kind="custom")
     function = need_object(item.get("function"), f"{where}.function")
     raw = function.get("arguments")
-    if raw is None:
-        raw = "{}"
     if not isinstance(raw, str):
         raise wrong(f"{where}.function.arguments", raw, "a string that holds a JSON object")
     return ToolCall(
@@ -273,9 +314,11 @@ def _call(item: Any, where: str) -> ToolCall:
 
 def _result(item: JsonObject, role: str, where: str) -> ToolResult:
     call_id = text_or_none(item, "tool_call_id" if role == "tool" else "name", where) or ""
-    content = item.get("content")
-    parts = () if content is None else _content(content, f"{where}.content")
-    kept = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
+    parts = _content(item.get("content"), f"{where}.content")
+    for part in parts:
+        if type(part) is not Text and not (type(part) is Opaque and part.value["type"] in _RESULT_PARTS):
+            raise wrong(f"{where}.content", type(part).__name__, "text; results have no other parts")
+    kept: tuple[Text | Media | Opaque, ...] = tuple(part for part in parts if isinstance(part, Text | Opaque))
     is_error, kept = split_result(kept)
     return ToolResult(
         call_id=call_id,

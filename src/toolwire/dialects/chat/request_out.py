@@ -27,7 +27,7 @@ from ...wire.exact_json import encode
 from ..base import Encoded
 from ..shared.answer_out import Words, separator
 from ..shared.media.data import data_url, file_name
-from ..shared.media.policy import MediaAdapter, MediaSupport, check_size
+from ..shared.media.policy import MediaAdapter, MediaSupport, check_size, has_result_media
 from ..shared.media.text import placeholder, text_of
 from ..shared.requests import (
     as_note,
@@ -95,7 +95,7 @@ class _Writer:
             self._assistant(message, where)
             return
         self._close()
-        if message.source is not None and message.source.dialect == NAME:
+        if message.source is not None and message.source.dialect == NAME and not has_result_media(message):
             if message.role != "tool":
                 self._flush()
             self._out.append(message.source.value)
@@ -176,7 +176,7 @@ class _Writer:
             case Opaque():
                 if part.dialect == NAME:
                     target.value.update(part.value)
-                elif isinstance(part.value.get("content"), str):  # a summary of the conversation so far
+                elif isinstance(part.value.get("content"), str) or "type" not in part.value:  # a summary, or any value
                     target.add("content", text_of((part,), where, self._losses))
                 else:
                     kind = str(part.value.get("type", "part"))
@@ -187,9 +187,7 @@ class _Writer:
                 assert_never(part)
 
     def _result(self, result: ToolResult, where: str, own: JsonObject) -> None:
-        parts = self._media.adapt_all(result.parts, where)
-        if not self._media.is_own:
-            parts = self._without_media(parts, result.call_id, where)
+        parts = self._without_media(self._media.adapt_all(result.parts, where), result.call_id, where)
         if result.is_error:
             parts = with_failure_first(parts)
         has_parts = self._media.is_own or self._profile.result_content == "parts"

@@ -6,6 +6,7 @@ and a response without an id, or with one that no call has, answers the first op
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -28,6 +29,8 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.fields import list_or_none, need_name, need_object, need_text, object_or_none, rest, text_or_none, wrong
+from ..shared.foreign_forms import is_foreign
+from ..shared.foreign_history import HistoryReader
 from ..shared.media.data import from_url
 from ..shared.sealed_reasoning import unseal
 from .shapes import NAME, SIGNATURE, camel, sealed_in
@@ -39,6 +42,7 @@ _CALL = frozenset({"id", "name", "args"})
 _RESPONSE = frozenset({"id", "name", "response", "parts"})
 _DATA = frozenset({"mimeType", "data", "displayName"})
 _FILE = frozenset({"mimeType", "fileUri", "displayName"})
+_FOREIGN = frozenset({"content", "tool_calls", "tool_call_id"})  # members of messages in other dialects
 _SAID = ("output", "result")  # members that wrap the text of a response
 
 
@@ -50,15 +54,41 @@ def system_in(value: Any, where: str) -> tuple[Message, ...]:
     return (Message(role="system", parts=parts, is_head=True, source=Source(NAME, value)),) if parts else ()
 
 
-def contents_in(value: Any) -> tuple[Message, ...]:
+def contents_in(value: Any, history: HistoryReader) -> tuple[Message, ...]:
+    """Empty if there are none. history: notes what is not in the form of this dialect."""
     if isinstance(value, str | dict):
         value = [value]
     if not isinstance(value, list):
         raise wrong("contents", value, "an array of contents")
-    if not value:
-        raise BadRequest("it is empty; expected at least one content.", where="contents")
     reader = _Reader()
-    return tuple(reader.content(item, f"contents[{index}]") for index, item in enumerate(value))
+    try:
+        return tuple(reader.content(item, f"contents[{index}]") for index, item in enumerate(value))
+    except BadRequest:
+        return tuple(_foreign_contents(value, history))
+
+
+def _foreign_contents(value: list[Any], history: HistoryReader) -> Iterator[Message]:
+    """The same, where some are not in the form of this dialect."""
+    reader = _Reader()
+    for index, item in enumerate(value):
+        try:
+            _Reader().content(item, f"contents[{index}]")
+        except BadRequest as error:
+            for message in history.messages(item, f"contents[{index}]", error):
+                yield replace(message, parts=tuple(map(reader.adopt, message.parts)))
+        else:
+            yield reader.content(item, f"contents[{index}]")
+
+
+def history_reader() -> HistoryReader:
+    return HistoryReader(NAME, _only_part, has_text_arguments=False)
+
+
+def _only_part(item: Any, where: str, role: Role) -> Part:
+    found = _Reader().parts([need_object(item, where)], where)
+    if len(found) != 1 or isinstance(found[0], ToolCall | ToolResult):  # their ids depend on their places
+        raise wrong(where, item, "a part of its own")
+    return found[0]
 
 
 class _Reader:
@@ -73,6 +103,8 @@ class _Reader:
         role = _ROLES.get(spelled := text_or_none(item, "role", where) or "user")
         if role is None:
             raise wrong(f"{where}.role", spelled, "one of user, model")
+        if not _FOREIGN.isdisjoint(item):
+            raise wrong(where, item, "the members role and parts")
         parts = self.parts(_listed(item, where), f"{where}.parts")
         is_ours = any(_is_sealed(part) for part in _listed(item, where))
         return Message(
@@ -93,6 +125,8 @@ class _Reader:
             found.append(Text(text=given))
             return
         item = camel(need_object(given, where))
+        if "type" in item:
+            raise wrong(where, item["type"], "a part without a type")
         if "functionCall" in item:
             found.append(self._call(item, where))
         elif "functionResponse" in item:
@@ -104,7 +138,19 @@ class _Reader:
         elif "inlineData" in item or "fileData" in item:
             found.append(_medium(item, where))
         elif item:
+            if is_foreign(item):
+                raise wrong(where, item, "a part of this dialect")
             found.append(Opaque(dialect=NAME, value=item))
+
+    def adopt(self, part: Part) -> Part:
+        """A part in another form, with the id that its place gives it."""
+        if isinstance(part, ToolCall):
+            self._count += 1
+            part = part if part.id else replace(part, id=f"call_{self._count}")
+            self._open.append(part)
+        elif isinstance(part, ToolResult):
+            part = replace(part, call_id=self._answered(part.call_id, part.name))
+        return part
 
     def _call(self, item: JsonObject, where: str) -> ToolCall:
         value = camel(need_object(item["functionCall"], f"{where}.functionCall"))
@@ -139,7 +185,7 @@ class _Reader:
     def _answered(self, call_id: str, name: str) -> str:
         """The id of the call that this response answers."""
         by_id = [call for call in self._open if call.id == call_id] if call_id else []
-        by_name = [call for call in self._open if call.name == name]
+        by_name = [call for call in self._open if call.name == name or not name]
         call = next(iter(by_id or by_name), None)
         if call is None:
             return call_id or f"unknown_{name}"

@@ -24,7 +24,7 @@ from ...wire.fields import (
     wrong,
 )
 from ..shared.requests import NO_SUMMARY
-from .contents_in import contents_in, system_in
+from .contents_in import contents_in, history_reader, system_in
 from .shapes import NAME, camel, plain_name
 
 _KNOWN = frozenset(["contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "labels"])
@@ -92,11 +92,30 @@ def _request(given: JsonObject, body: bytes, headers: Mapping[str, str], model: 
     if "contents" not in top:
         raise missing("contents", "an array of contents")
     config = camel(object_or_none(top, _CONFIG) or {})
+    reader = history_reader()
+    try:
+        head = system_in(top.get("systemInstruction"), "systemInstruction")
+    except BadRequest:
+        source = {key: value for key, value in source.items() if key not in ("systemInstruction", "system_instruction")}
+        source["systemInstruction"] = {
+            "parts": [{"text": reader.head_text(top["systemInstruction"], "systemInstruction")}]
+        }
+        top = camel(source)
+        head = system_in(top["systemInstruction"], "systemInstruction")
+    contents, tools = contents_in(top["contents"], reader), tools_in(top)
+    if not contents:
+        if not head:
+            raise BadRequest("it is empty; expected at least one content.", where="contents")
+        contents = (reader.opening("contents"),)
     chosen = object_or_none(top, "toolConfig")
+    if chosen is not None and not tools and object_or_none(camel(chosen), "functionCallingConfig"):
+        reader.note("tool_choice", "toolConfig", "it was dropped, because the request has no tools")
+        source = {key: value for key, value in source.items() if key not in ("toolConfig", "tool_config")}
+        top, chosen = camel(source), None
     return Request(
         model=model,
-        messages=(*system_in(top.get("systemInstruction"), "systemInstruction"), *contents_in(top["contents"])),
-        tools=tools_in(top),
+        messages=(*head, *contents),
+        tools=tools,
         tool_choice=choice_in(None if chosen is None else camel(chosen)),
         max_tokens=count_or_none(config, "maxOutputTokens", _CONFIG, least=1),
         sampling=_sampling(config),
@@ -105,6 +124,7 @@ def _request(given: JsonObject, body: bytes, headers: Mapping[str, str], model: 
         stream=is_stream,
         stream_usage=True,
         metadata=object_or_none(top, "labels"),
+        repaired=tuple(reader.losses),
         extra=_extra(top, config, chosen),
         origin=NAME,
         source=source,

@@ -24,7 +24,6 @@ from ...types import (
     State,
     Text,
     Thinking,
-    Tool,
     ToolCall,
     ToolChoice,
     ToolResult,
@@ -36,7 +35,6 @@ from ...wire.fields import (
     flag_or_none,
     list_or_none,
     missing,
-    need_list,
     need_name,
     need_object,
     need_text,
@@ -47,11 +45,13 @@ from ...wire.fields import (
     unread,
     wrong,
 )
+from ..shared.foreign_forms import has_foreign_members, is_foreign
+from ..shared.foreign_history import HistoryReader, without_choice
 from ..shared.media.data import from_text, from_url
-from ..shared.requests import CACHE_HINT, NO_SUMMARY
+from ..shared.requests import NO_SUMMARY
 from ..shared.sealed_reasoning import WIRE_MARK, is_sealed, unseal
 from .shapes import NAME
-from .typed_tools import schema_for
+from .tools_in import CHANGES, tools_in
 
 _KNOWN = frozenset(
     [
@@ -71,6 +71,8 @@ _KNOWN = frozenset(
         "output_config",
     ]
 )
+_BETA = "anthropic-beta"
+_INSTRUCTIONS = ("system", "developer")
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _THINKING = frozenset({"type", "budget_tokens", "display"})
 _OUTPUT = frozenset({"effort", "format"})
@@ -78,8 +80,8 @@ _DISPLAYS = {"summarized": "auto", "omitted": NO_SUMMARY}  # what the client wan
 _TEXT = frozenset({"type", "text"})
 _CALL = frozenset({"type", "id", "name", "input"})
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
-CHANGES = ("tool_addition", "tool_removal")  # blocks without content that change which tools exist
-_TOOL = frozenset({"name", "description", "input_schema", "type", "strict", "defer_loading"})
+_RESULT_PARTS = frozenset({"search_result", "tool_reference"})  # beside text, images and documents
+_OWN = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})  # in messages of the other role
 THREAD_MEMBERS = ("system", "tools")  # fixed by the first request of a thread
 
 
@@ -97,12 +99,24 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
     model = need_name(top, "model", "")
     if "max_tokens" not in top and not is_counting:
         raise missing("max_tokens", "an integer of at least 1")
+    reader = history_reader()
+    try:
+        head = system_in(top.get("system"))
+    except BadRequest:
+        top = {**top, "system": reader.head_text(top["system"], "system")}
+        head = system_in(top["system"])
+    found = _messages(top, reader)
+    if _BETA not in headers:
+        top, head, found = _without_system_messages(top, head, found, reader)
+    messages, tools = (*head, *found), tools_in(top)
+    if not tools and "tool_choice" in top:
+        top = without_choice(top, reader)
     choice = object_or_none(top, "tool_choice")
     metadata = object_or_none(top, "metadata")
     return Request(
         model=model,
-        messages=(*system_in(top.get("system")), *_messages(top)),
-        tools=tools_in(top),
+        messages=messages,
+        tools=tools,
         tool_choice=_tool_choice(choice),
         parallel_calls=_parallel(choice),
         max_tokens=count_or_none(top, "max_tokens", least=1),
@@ -114,6 +128,7 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         user=text_or_none(metadata, "user_id", "metadata") if metadata else None,
         metadata={key: value for key, value in metadata.items() if key != "user_id"} if metadata else None,
         state=state_in(top),
+        repaired=tuple(reader.losses),
         extra=_extra(top),
         origin=NAME,
         source=top,
@@ -134,7 +149,7 @@ def _unsealed(top: JsonObject) -> JsonObject:
     """The same messages without sealed reasoning."""
     messages = []
     for item in top["messages"]:
-        content = item["content"]
+        content: Any = item.get("content") if isinstance(item, dict) else item
         if _has_seal(content):
             content = [block for block in content if not is_sealed(block.get("signature"))]
             item = {**item, "content": content}
@@ -150,11 +165,52 @@ def system_in(value: Any) -> tuple[Message, ...]:
     return (Message(role="system", parts=parts, is_head=True, source=Source(NAME, value)),)
 
 
-def _messages(top: JsonObject) -> tuple[Message, ...]:
-    items = need_list(top, "messages", "")
-    if not items and not is_continuing(top):  # a paused turn continues without a new message
-        raise BadRequest("it is empty; expected at least one message.", where="messages")
-    return tuple(message_in(item, f"messages[{index}]") for index, item in enumerate(items))
+def _messages(top: JsonObject, reader: HistoryReader) -> tuple[Message, ...]:
+    found = list(messages_in(reader.listed(top, "messages"), reader))
+    if not found and not is_continuing(top):  # a paused turn continues without a new message
+        if not top.get("system"):
+            raise BadRequest("it is empty; expected at least one message.", where="messages")
+        found.append(reader.opening("messages"))
+    return tuple(found)
+
+
+def _without_system_messages(
+    top: JsonObject, head: tuple[Message, ...], messages: tuple[Message, ...], reader: HistoryReader
+) -> tuple[JsonObject, tuple[Message, ...], tuple[Message, ...]]:
+    """Only newer versions of the API have instructions among the messages. The first ones become the system prompt; the others
+    have no source, and become notes where they are."""
+    if not any(message.role in _INSTRUCTIONS and not message.declares_tools for message in messages):
+        return top, head, messages
+    reader.note("role", "messages", "the dialect has no instructions among the messages")
+    count = 0
+    while count < len(messages) and messages[count].role in _INSTRUCTIONS and not messages[count].declares_tools:
+        count += 1
+    texts = [part for message in messages[:count] for part in message.parts if isinstance(part, Text)]
+    if texts and count < len(messages):
+        given = top.get("system") or []
+        given = [{"type": "text", "text": given}] if isinstance(given, str) else given
+        top = {**top, "system": [*given, *({"type": "text", "text": part.text} for part in texts if part.text)]}
+        head, messages = system_in(top["system"]), messages[count:]
+    return (
+        top,
+        head,
+        tuple(
+            replace(message, source=None) if message.role in _INSTRUCTIONS and not message.declares_tools else message
+            for message in messages
+        ),
+    )
+
+
+def messages_in(items: list[Any], reader: HistoryReader) -> Iterator[Message]:
+    for index, item in enumerate(items):
+        try:
+            yield message_in(item, f"messages[{index}]")
+        except BadRequest as error:
+            yield from reader.messages(item, f"messages[{index}]", error)
+
+
+def history_reader() -> HistoryReader:
+    return HistoryReader(NAME, _part, result_parts=_RESULT_PARTS, has_text_arguments=False)
 
 
 def message_in(item: Any, where: str) -> Message:
@@ -164,6 +220,8 @@ def message_in(item: Any, where: str) -> Message:
         raise wrong(f"{where}.role", given, "one of user, assistant, system")
     if "content" not in item:
         raise missing(f"{where}.content", "a string or an array of blocks")
+    if len(item) > 2 and has_foreign_members(item):
+        raise wrong(where, "members of an answer", "members of a message")
     read = _assistant_part if role == "assistant" else _user_part
     parts = _content(item["content"], f"{where}.content", read)
     count = len(parts)
@@ -192,6 +250,10 @@ def _content(content: Any, where: str, read: Any) -> tuple[Part, ...]:
     return tuple(read(item, f"{where}[{index}]") for index, item in enumerate(content))
 
 
+def _part(item: Any, where: str, role: Role) -> Part:
+    return _assistant_part(item, where) if role == "assistant" else _user_part(item, where)
+
+
 def _user_part(item: Any, where: str) -> Part:
     need_object(item, where)
     match need_text(item, "type", where):
@@ -201,8 +263,8 @@ def _user_part(item: Any, where: str) -> Part:
             return _result(item, where)
         case "image" | "document" as kind:
             return _medium(item, kind, where)
-        case _:
-            return Opaque(dialect=NAME, value=item)
+        case other:
+            return _other_part(item, other, where)
 
 
 def _assistant_part(item: Any, where: str) -> Part:
@@ -221,8 +283,15 @@ def _assistant_part(item: Any, where: str) -> Part:
             return Reasoning(text="", redacted=need_text(item, "data", where))
         case "image" | "document" as kind:
             return _medium(item, kind, where)
-        case _:
-            return Opaque(dialect=NAME, value=item)
+        case other:
+            return _other_part(item, other, where)
+
+
+def _other_part(item: JsonObject, kind: str, where: str) -> Part:
+    """A part that only this dialect knows; those of other dialects are read in another way."""
+    if is_foreign(item, _OWN):
+        raise wrong(f"{where}.type", kind, "a block of this dialect")
+    return Opaque(dialect=NAME, value=item)
 
 
 def _call(item: JsonObject, where: str) -> ToolCall:
@@ -239,13 +308,17 @@ def _call(item: JsonObject, where: str) -> ToolCall:
 
 
 def _result(item: JsonObject, where: str) -> ToolResult:
-    content = item.get("content")
-    parts = () if content is None else _content(content, f"{where}.content", _user_part)
+    parts = _content(item["content"], f"{where}.content", _user_part) if "content" in item else ()
+    for part in parts:
+        if type(part) is Opaque and part.value["type"] not in _RESULT_PARTS:
+            raise wrong(f"{where}.content", part.value["type"], "a block of a result")
     kept = tuple(_in_words(part) for part in parts if isinstance(part, Text | Media | Opaque))
+    if type(is_error := item.get("is_error", False)) is not bool:
+        raise wrong(f"{where}.is_error", is_error, "true or false")
     return ToolResult(
         call_id=need_text(item, "tool_use_id", where),
         parts=kept,
-        is_error=flag_or_none(item, "is_error", where) or False,
+        is_error=is_error,
         kind="function" if kept == parts else "typed",
         extra=rest(item, _RESULT, NAME),
     )
@@ -335,98 +408,6 @@ def _output(top: JsonObject) -> OutputFormat:
     if form is None or form.get("type") != "json_schema":
         return OutputFormat()
     return OutputFormat(format="schema", name="answer", schema=object_or_none(form, "schema", "output_config.format"))
-
-
-def tools_in(top: JsonObject) -> tuple[Tool, ...]:
-    """A deferred tool is hidden until a reference in the conversation loads it. If the provider would search
-    itself, all tools are visible, because no other back end can search."""
-    listed = list_or_none(top, "tools") or []
-    found = {tool.name: tool for index, item in enumerate(listed) for tool in [_tool(item, f"tools[{index}]")]}
-    for block in _changes(top):
-        _apply(block, found)
-    if any(tool.kind == "hosted" and _type(tool).startswith("tool_search_tool") for tool in found.values()):
-        found = {name: _shown(tool) for name, tool in found.items()}
-    return tuple(found.values())
-
-
-def _type(tool: Tool) -> str:
-    return str(tool.source.value.get("type")) if tool.source is not None else ""
-
-
-def _changes(top: JsonObject) -> Iterator[JsonObject]:
-    """Blocks that load, add or remove a tool, in order: references in results, changes in system messages."""
-    messages = top.get("messages")
-    for message in messages if isinstance(messages, list) else ():
-        content = message.get("content") if isinstance(message, dict) else None
-        for block in content if isinstance(content, list) else ():
-            if not isinstance(block, dict):
-                continue
-            if block.get("type") in CHANGES:
-                yield block
-            elif block.get("type") == "tool_result" and isinstance(block.get("content"), list):
-                yield from (piece for piece in block["content"] if isinstance(piece, dict))
-
-
-def _apply(block: JsonObject, found: dict[str, Tool]) -> None:
-    match block:
-        case {"type": "tool_reference", "tool_name": str(name)}:
-            _load(name, found)
-        case {"type": "tool_addition", "tool": {"type": "tool_reference", "name": str(name)}}:
-            _load(name, found)
-        case {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": dict(definition)}}:
-            tool = _shown(_tool(definition, "tool_addition.tool.definition"))
-            found[tool.name] = tool
-        case {"type": "tool_removal", "tool": {"type": "tool_reference", "name": str(name)}}:
-            found.pop(name, None)
-
-
-def _load(name: str, found: dict[str, Tool]) -> None:
-    if name in found:
-        found[name] = _shown(found[name])
-
-
-def _shown(tool: Tool) -> Tool:
-    if not tool.is_deferred:
-        return tool
-    members = {field: getattr(tool, field) for field in tool.__struct_fields__}
-    return Tool(**members | {"is_deferred": False})
-
-
-def _tool(item: Any, where: str) -> Tool:
-    need_object(item, where)
-    kind = text_or_none(item, "type", where)
-    if kind not in (None, "custom"):
-        return _builtin(item, str(kind))
-    name = need_name(item, "name", where)
-    if "input_schema" not in item:
-        raise missing(f"{where}.input_schema", "an object")
-    return Tool(
-        name=name,
-        description=text_or_none(item, "description", where),
-        schema=need_object(item["input_schema"], f"{where}.input_schema"),
-        strict=flag_or_none(item, "strict", where),
-        is_deferred=flag_or_none(item, "defer_loading", where) or False,
-        extra=rest(item, _TOOL, NAME),
-        source=Source(NAME, item),
-    )
-
-
-def _builtin(item: JsonObject, kind: str) -> Tool:
-    """A tool known by its type. One that the client runs has a schema for any model; others are hosted by the provider."""
-    given = item.get("name")
-    name = given if isinstance(given, str) and given else kind
-    told = schema_for(kind, item)
-    if told is None:
-        return Tool(name=name, kind="hosted", source=Source(NAME, item))
-    return Tool(
-        name=name,
-        description=told.description,
-        schema=told.schema,
-        kind="typed",
-        is_deferred=item.get("defer_loading") is True,
-        extra={NAME: {CACHE_HINT: item[CACHE_HINT]}} if CACHE_HINT in item else {},
-        source=Source(NAME, item),
-    )
 
 
 def state_in(top: JsonObject) -> State | None:

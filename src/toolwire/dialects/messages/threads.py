@@ -13,20 +13,21 @@ from msgspec.structs import replace
 from ...errors import BadRequest, quote
 from ...types import Json, JsonObject, Message, Request, State
 from ..shared.memory import PastTurns, StoredAnswer
-from .request_in import THREAD_MEMBERS, is_continuing, message_in, system_in, tools_in
+from .request_in import THREAD_MEMBERS, history_reader, is_continuing, messages_in, system_in
 from .shapes import NAME
+from .tools_in import tools_in
 
 prefix = "msg_"
 _BETA = "message-threads"
 
 
 def own_items(source: JsonObject, found: Mapping[str, Json]) -> list[Json]:
-    messages: list[Json] = source["messages"]
-    return messages
+    messages: Json = source["messages"]
+    return messages if isinstance(messages, list) else [messages]
 
 
 def messages_of(items: list[Json]) -> tuple[Message, ...]:
-    return tuple([message_in(item, "an earlier message") for item in items])
+    return tuple(messages_in(items, history_reader()))
 
 
 def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bool) -> Request:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
+from ...errors import BadRequest
 from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolResult
 from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
+from ..shared.foreign_forms import has_foreign_members, is_foreign, is_foreign_item
+from ..shared.foreign_history import HistoryReader
 from ..shared.media.data import from_data, from_url
 from ..shared.requests import split_result
 from ..shared.sealed_reasoning import is_sealed, unseal
@@ -22,6 +27,10 @@ _LISTED = frozenset({"annotations", "logprobs"})
 _IMAGE = frozenset({"type", "detail", "file_id", "image_url"})
 _FILE = frozenset({"type", "filename", "file_id", "file_url", "file_data"})
 _AUDIO = frozenset({"type", "input_audio"})
+_TEXTS: dict[Role, str] = {"user": "input_text", "system": "input_text", "developer": "input_text", "assistant": "output_text"}  # fmt: skip
+_RESULT_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
+_PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
+_IDS = {kind: re.compile(f"{prefix}[a-zA-Z0-9_-]{{0,{64 - len(prefix)}}}\\Z") for kind, prefix in _PREFIXES.items()}
 
 
 def is_reference(item: Any) -> bool:
@@ -30,6 +39,18 @@ def is_reference(item: Any) -> bool:
         item.get("type") == "item_reference"
         or (item.get("type") is None and "id" in item and "role" not in item and "content" not in item)
     )
+
+
+def history_reader() -> HistoryReader:
+    return HistoryReader(NAME, _any_part, members=("phase",))
+
+
+def messages_in(items: list[Any], reader: HistoryReader, where: str = "input") -> Iterator[Message]:
+    for index, item in enumerate(items):
+        try:
+            yield message_in(item, f"{where}[{index}]")
+        except BadRequest as error:
+            yield from reader.messages(item, f"{where}[{index}]", error)
 
 
 def message_in(item: Any, where: str) -> Message:
@@ -45,6 +66,7 @@ def message_in(item: Any, where: str) -> Message:
             need_name(item, "call_id", where)
             need_name(item, "name", where)
             need_text(item, "input" if kind == "custom_tool_call" else "arguments", where)
+            need_item_id(item, kind, where)
             made = call_in(item)
             if kind == "function_call" and not item["arguments"].strip():  # some servers refuse that in a history
                 made = replace(made, raw="", args=None)
@@ -52,6 +74,7 @@ def message_in(item: Any, where: str) -> Message:
         case "function_call_output" | "custom_tool_call_output":
             return Message(role="tool", parts=(_result(item, kind, where),), source=source)
         case "reasoning":
+            need_item_id(item, kind, where)
             if is_sealed(seal := item.get("encrypted_content")):
                 return Message(role="assistant", parts=tuple(unseal(seal, thoughts_in(item))))
             return Message(role="assistant", parts=tuple(reasoning_in(item)), source=source)
@@ -62,6 +85,8 @@ def message_in(item: Any, where: str) -> Message:
                 return Message(role="assistant", parts=(call,), source=source)
             if (result := typed_result(item)) is not None:
                 return Message(role="tool", parts=(result,), source=source)
+            if is_foreign_item(item, kind):
+                raise wrong(f"{where}.type", kind, "an item of this dialect")
             part = Opaque(dialect=NAME, value=item)
             role: Role = "tool" if kind.endswith("_output") else "assistant" if kind.endswith("_call") else "user"
             return Message(role=role, parts=(part,), source=source)
@@ -73,27 +98,50 @@ def _message(item: JsonObject, where: str, source: Source) -> Message:
         raise wrong(f"{where}.role", given, "one of user, assistant, system, developer")
     if "content" not in item:
         raise missing(f"{where}.content", "a string or an array of parts")
-    item_id = text_or_none(item, "id", where) or ""
+    item_id = need_item_id(item, "message", where)
+    if item.get("type", "") is None:
+        raise wrong(f"{where}.type", None, "message")
     extra = rest(item, _MESSAGE, NAME)
-    parts = _content(item["content"], f"{where}.content", item_id)
+    if extra and has_foreign_members(extra[NAME]):
+        raise wrong(where, "members of another dialect", "members of a message")
+    parts = _content(item["content"], f"{where}.content", item_id, _TEXTS[role])
     return Message(role=role, parts=parts, extra=extra, source=source)
 
 
-def _content(content: Any, where: str, item_id: str) -> tuple[Part, ...]:
+def need_item_id(item: JsonObject, kind: str, where: str) -> str:
+    """The id of an item, "" if it has none. The provider refuses ids that it cannot have made."""
+    given = item.get("id", "")
+    if given == "" and "id" not in item:
+        return ""
+    if isinstance(given, str) and _IDS[kind].match(given):
+        return given
+    raise wrong(f"{where}.id", given, f'an id that begins with "{_PREFIXES[kind]}"')
+
+
+def _content(content: Any, where: str, item_id: str, text: str) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Text(text=content, item_id=item_id),)
     if not isinstance(content, list):
         raise wrong(where, content, "a string or an array of parts")
-    return tuple(_part(piece, f"{where}[{index}]", item_id) for index, piece in enumerate(content))
+    return tuple(_part(piece, f"{where}[{index}]", item_id, text) for index, piece in enumerate(content))
 
 
-def _part(piece: Any, where: str, item_id: str) -> Part:
+def _any_part(piece: Any, where: str, role: Role) -> Part:
+    return _part(piece, where, "", _TEXTS.get(role, "input_text"))
+
+
+def _part(piece: Any, where: str, item_id: str, text: str) -> Part:
+    """text: the type of texts in this place."""
     need_object(piece, where)
     match need_text(piece, "type", where):
-        case "input_text" | "output_text" | "text" | "summary_text":
+        case "input_text" | "output_text" as found:
+            if found != text:
+                raise wrong(f"{where}.type", found, text)
             return Text(text=need_text(piece, "text", where), item_id=item_id, extra=_text_extra(piece))
         case "refusal":
             return Refusal(text=need_text(piece, "refusal", where), item_id=item_id)
+        case "input_image" | "input_file" | "input_audio" as found if text == "output_text":
+            raise wrong(f"{where}.type", found, "text; only messages of the user have other parts")
         case "input_image":
             return _image(piece, where)
         case "input_file":
@@ -102,7 +150,9 @@ def _part(piece: Any, where: str, item_id: str) -> Part:
             audio = need_object(piece.get("input_audio"), f"{where}.input_audio")
             kind, data = text_or_none(audio, "format", where) or "wav", need_text(audio, "data", f"{where}.input_audio")
             return Media(kind="audio", mime=f"audio/{kind}", data=data, extra=rest(piece, _AUDIO, NAME))
-        case _:
+        case other:
+            if is_foreign(piece):
+                raise wrong(f"{where}.type", other, "a part of this dialect")
             return Opaque(dialect=NAME, value=piece)
 
 
@@ -139,7 +189,12 @@ def _result(item: JsonObject, kind: str, where: str) -> ToolResult:
     output = item.get("output")
     if output is None:
         raise missing(f"{where}.output", "a string or an array of parts")
-    parts = _content(output, f"{where}.output", "")
+    parts = _content(output, f"{where}.output", "", "input_text")
+    for part in parts:
+        if type(part) is Opaque:
+            raise wrong(f"{where}.output", part.value["type"], "a part of a result")
+    if "id" in item and not _RESULT_ID.match(need_text(item, "id", where)):
+        raise wrong(f"{where}.id", item["id"], "an id of at most 64 letters, digits, _ and -")
     kept = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
     is_error, kept = split_result(kept)
     return ToolResult(

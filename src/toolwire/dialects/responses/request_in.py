@@ -41,8 +41,9 @@ from ...wire.fields import (
     unread,
     wrong,
 )
+from ..shared.foreign_history import HistoryReader, without_choice
 from ..shared.sealed_reasoning import WIRE_MARK
-from .items_in import is_reference, message_in
+from .items_in import history_reader, is_reference, message_in, messages_in
 from .shapes import NAME
 from .typed_tools import TYPED, flat, is_client_run
 
@@ -79,10 +80,17 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     include = list_or_none(top, "include") or []
     if not all(isinstance(item, str) for item in include):
         raise wrong("include", include, "an array of strings")
+    model = need_name(top, "model", "")
+    reader = history_reader()
+    if not isinstance(top.get("instructions"), str | list | None):
+        top = {**top, "instructions": reader.head_text(top["instructions"], "instructions")}
+    messages, tools = (*_instructions(top), *_input(top, reader)), tools_in(top)
+    if not tools and not (top.get("previous_response_id") or top.get("conversation") or top.get("prompt")):
+        top = without_choice(top, reader)
     return Request(
-        model=need_name(top, "model", ""),
-        messages=(*_instructions(top), *_input(top)),
-        tools=tools_in(top),
+        model=model,
+        messages=messages,
+        tools=tools,
         tool_choice=choice_in(top.get("tool_choice")),
         parallel_calls=flag_or_none(top, "parallel_tool_calls"),
         max_tokens=count_or_none(top, "max_output_tokens", least=1),
@@ -98,6 +106,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         user=text_or_none(top, "user") or text_or_none(top, "safety_identifier"),
         metadata=object_or_none(top, "metadata"),
         state=_state(top),
+        repaired=tuple(reader.losses),
         extra=_extra(top),
         origin=NAME,
         source=top,
@@ -126,19 +135,19 @@ def _instructions(top: JsonObject) -> tuple[Message, ...]:
     return tuple(replace(message, is_head=True) for message in messages)
 
 
-def _input(top: JsonObject) -> tuple[Message, ...]:
+def _input(top: JsonObject, reader: HistoryReader) -> tuple[Message, ...]:
     given = top.get("input")
     if isinstance(given, str):
         return (Message(role="user", parts=(Text(text=given),), source=None),)
-    leans = top.get("previous_response_id") or top.get("conversation")
-    if given is None and not leans:
+    is_complete = not (top.get("previous_response_id") or top.get("conversation"))
+    if given is None and is_complete and not top.get("instructions"):
         raise missing("input", "a string or an array of items")
-    given = [] if given is None else given
-    if not isinstance(given, list):
-        raise wrong("input", given, "a string or an array of items")
-    if not given and not leans:
-        raise BadRequest("it is empty; expected at least one item.", where="input")
-    return tuple(message_in(item, f"input[{index}]") for index, item in enumerate(given))
+    found = [] if given is None else list(messages_in(reader.listed(top, "input"), reader))
+    if not found and is_complete:
+        if not top.get("instructions"):
+            raise BadRequest("it is empty; expected at least one item.", where="input")
+        found.append(reader.opening("input"))
+    return tuple(found)
 
 
 def _state(top: JsonObject) -> State | None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ...errors import BadRequest, quote
 from ...types import Json, JsonObject, Message, Request, State
 from ..shared.memory import Ending, PastTurns, StoredAnswer
-from .items_in import is_reference, message_in
+from .items_in import history_reader, is_reference, messages_in
 from .request_in import declares, tools_in
 from .shapes import NAME
 
@@ -40,12 +40,14 @@ def own_items(source: JsonObject, found: Mapping[str, Json]) -> list[Json]:
     given = source.get("input")
     if isinstance(given, str):
         return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": given}]}]
-    items: list[Json] = given or []
+    items: list[Json] = [given] if isinstance(given, dict) else given or []
+    if not all(isinstance(item, dict) for item in items):
+        items = [{"role": "user", "content": item} if isinstance(item, str) else item for item in items if item]
     return [found[item["id"]] if is_reference(item) else item for item in items] if found else items
 
 
 def messages_of(items: list[Json]) -> tuple[Message, ...]:
-    return tuple([message_in(item, "an earlier item") for item in items])
+    return tuple(messages_in(items, history_reader()))
 
 
 def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bool) -> Request:

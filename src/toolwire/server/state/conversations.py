@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...dialects.responses.items_in import is_reference, message_in
+from ...dialects.responses.items_in import history_reader, is_reference, message_in
 from ...dialects.responses.state import shown_item
 from ...errors import BadRequest, quote
 from ...ids import new_id
@@ -15,7 +15,7 @@ from ...memory.answers import AnswerMemory
 from ...memory.store import Entry, Item
 from ...types import JsonObject
 from ...wire.exact_json import decode, encode
-from ...wire.fields import body_object, list_or_none, need_list, need_name, object_or_none, text_or_none
+from ...wire.fields import body_object, list_or_none, need_list, need_name, need_object, object_or_none, text_or_none
 from ..reply import WrongMethod
 from .query import StateQuery, list_of, page
 
@@ -124,7 +124,12 @@ def _metadata(top: JsonObject) -> JsonObject:
 
 def _checked(item: Any, where: str) -> str:
     """What it refers to, "" for an item that stands for itself; raises BadRequest for what no answer could be built on."""
-    message_in(item, where)
+    try:
+        message_in(need_object(item, where), where)
+    except BadRequest as error:
+        if error.where == f"{where}.role":
+            raise
+        history_reader().messages(need_object(item, where), where, error)
     if is_reference(item):
         return need_name(item, "id", where)
     text_or_none(item, "id", where)

@@ -70,6 +70,13 @@ def _place(request: Request, message: Message, index: int, inner: int) -> str:
     return place if inner < 0 else f"{place}.{result}[{inner}]"
 
 
+def has_result_media(message: Message) -> bool:
+    """Whether a result in it has an image or a file."""
+    return any(
+        isinstance(piece, Media) for part in message.parts if isinstance(part, ToolResult) for piece in part.parts
+    )
+
+
 def _index(items: Json, wanted: object) -> int:
     """The index of this object, by identity."""
     return next((number for number, item in enumerate(items) if item is wanted), -1)

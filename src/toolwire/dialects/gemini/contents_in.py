@@ -103,14 +103,15 @@ class _Reader:
         role = _ROLES.get(spelled := text_or_none(item, "role", where) or "user")
         if role is None:
             raise wrong(f"{where}.role", spelled, "one of user, model")
-        if not _FOREIGN.isdisjoint(item):
+        extra = rest(item, _CONTENT, NAME)
+        if extra and not _FOREIGN.isdisjoint(item):
             raise wrong(where, item, "the members role and parts")
         parts = self.parts(_listed(item, where), f"{where}.parts")
         is_ours = any(_is_sealed(part) for part in _listed(item, where))
         return Message(
             role=role,
             parts=parts,
-            extra=rest(item, _CONTENT, NAME),
+            extra=extra,
             source=None if is_ours else Source(NAME, given),
         )
 
@@ -125,7 +126,7 @@ class _Reader:
             found.append(Text(text=given))
             return
         item = camel(need_object(given, where))
-        if "type" in item:
+        if len(item) > 1 and "type" in item:
             raise wrong(where, item["type"], "a part without a type")
         if "functionCall" in item:
             found.append(self._call(item, where))

@@ -106,7 +106,7 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         top = {**top, "system": reader.head_text(top["system"], "system")}
         head = system_in(top["system"])
     found = _messages(top, reader)
-    if _BETA not in headers:
+    if _BETA not in headers and not {message.role for message in found}.isdisjoint(_INSTRUCTIONS):
         top, head, found = _without_system_messages(top, head, found, reader)
     messages, tools = (*head, *found), tools_in(top)
     if not tools and "tool_choice" in top:
@@ -308,11 +308,17 @@ def _call(item: JsonObject, where: str) -> ToolCall:
 
 
 def _result(item: JsonObject, where: str) -> ToolResult:
-    parts = _content(item["content"], f"{where}.content", _user_part) if "content" in item else ()
-    for part in parts:
-        if type(part) is Opaque and part.value["type"] not in _RESULT_PARTS:
-            raise wrong(f"{where}.content", part.value["type"], "a block of a result")
-    kept = tuple(_in_words(part) for part in parts if isinstance(part, Text | Media | Opaque))
+    content = item.get("content", "")
+    parts: tuple[Part, ...]
+    kept: tuple[Text | Media | Opaque, ...]
+    if type(content) is str:
+        parts = kept = (Text(text=content),) if content else ()
+    else:
+        parts = _content(content, f"{where}.content", _user_part)
+        for part in parts:
+            if type(part) is Opaque and part.value["type"] not in _RESULT_PARTS:
+                raise wrong(f"{where}.content", part.value["type"], "a block of a result")
+        kept = tuple(_in_words(part) for part in parts if isinstance(part, Text | Media | Opaque))
     if type(is_error := item.get("is_error", False)) is not bool:
         raise wrong(f"{where}.is_error", is_error, "true or false")
     return ToolResult(

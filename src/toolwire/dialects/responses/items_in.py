@@ -61,12 +61,15 @@ def message_in(item: Any, where: str) -> Message:
         case None if is_reference(item):
             return Message(role="user", parts=(Opaque(dialect=NAME, value=item),), source=source)
         case None | "message":
+            if kind is None and "type" in item:
+                raise wrong(f"{where}.type", None, "message")
             return _message(item, where, source)
         case "function_call" | "custom_tool_call":
             need_name(item, "call_id", where)
             need_name(item, "name", where)
             need_text(item, "input" if kind == "custom_tool_call" else "arguments", where)
-            need_item_id(item, kind, where)
+            if "id" in item:
+                need_item_id(item, kind, where)
             made = call_in(item)
             if kind == "function_call" and not item["arguments"].strip():  # some servers refuse that in a history
                 made = replace(made, raw="", args=None)
@@ -74,7 +77,8 @@ def message_in(item: Any, where: str) -> Message:
         case "function_call_output" | "custom_tool_call_output":
             return Message(role="tool", parts=(_result(item, kind, where),), source=source)
         case "reasoning":
-            need_item_id(item, kind, where)
+            if "id" in item:
+                need_item_id(item, kind, where)
             if is_sealed(seal := item.get("encrypted_content")):
                 return Message(role="assistant", parts=tuple(unseal(seal, thoughts_in(item))))
             return Message(role="assistant", parts=tuple(reasoning_in(item)), source=source)
@@ -98,9 +102,7 @@ def _message(item: JsonObject, where: str, source: Source) -> Message:
         raise wrong(f"{where}.role", given, "one of user, assistant, system, developer")
     if "content" not in item:
         raise missing(f"{where}.content", "a string or an array of parts")
-    item_id = need_item_id(item, "message", where)
-    if item.get("type", "") is None:
-        raise wrong(f"{where}.type", None, "message")
+    item_id = need_item_id(item, "message", where) if "id" in item else ""
     extra = rest(item, _MESSAGE, NAME)
     if extra and has_foreign_members(extra[NAME]):
         raise wrong(where, "members of another dialect", "members of a message")
@@ -109,10 +111,8 @@ def _message(item: JsonObject, where: str, source: Source) -> Message:
 
 
 def need_item_id(item: JsonObject, kind: str, where: str) -> str:
-    """The id of an item, "" if it has none. The provider refuses ids that it cannot have made."""
-    given = item.get("id", "")
-    if given == "" and "id" not in item:
-        return ""
+    """The id of an item. The provider refuses ids that it cannot have made."""
+    given = item["id"]
     if isinstance(given, str) and _IDS[kind].match(given):
         return given
     raise wrong(f"{where}.id", given, f'an id that begins with "{_PREFIXES[kind]}"')
@@ -133,26 +133,27 @@ def _any_part(piece: Any, where: str, role: Role) -> Part:
 def _part(piece: Any, where: str, item_id: str, text: str) -> Part:
     """text: the type of texts in this place."""
     need_object(piece, where)
-    match need_text(piece, "type", where):
-        case "input_text" | "output_text" as found:
-            if found != text:
-                raise wrong(f"{where}.type", found, text)
-            return Text(text=need_text(piece, "text", where), item_id=item_id, extra=_text_extra(piece))
+    kind = need_text(piece, "type", where)
+    if kind == text:
+        return Text(text=need_text(piece, "text", where), item_id=item_id, extra=_text_extra(piece))
+    match kind:
+        case "input_text" | "output_text":
+            raise wrong(f"{where}.type", kind, text)
         case "refusal":
             return Refusal(text=need_text(piece, "refusal", where), item_id=item_id)
-        case "input_image" | "input_file" | "input_audio" as found if text == "output_text":
-            raise wrong(f"{where}.type", found, "text; only messages of the user have other parts")
+        case "input_image" | "input_file" | "input_audio" if text == "output_text":
+            raise wrong(f"{where}.type", kind, "text; only messages of the user have other parts")
         case "input_image":
             return _image(piece, where)
         case "input_file":
             return _file(piece, where)
         case "input_audio":
             audio = need_object(piece.get("input_audio"), f"{where}.input_audio")
-            kind, data = text_or_none(audio, "format", where) or "wav", need_text(audio, "data", f"{where}.input_audio")
-            return Media(kind="audio", mime=f"audio/{kind}", data=data, extra=rest(piece, _AUDIO, NAME))
-        case other:
+            form, data = text_or_none(audio, "format", where) or "wav", need_text(audio, "data", f"{where}.input_audio")
+            return Media(kind="audio", mime=f"audio/{form}", data=data, extra=rest(piece, _AUDIO, NAME))
+        case _:
             if is_foreign(piece):
-                raise wrong(f"{where}.type", other, "a part of this dialect")
+                raise wrong(f"{where}.type", kind, "a part of this dialect")
             return Opaque(dialect=NAME, value=piece)
 
 
@@ -189,14 +190,9 @@ def _result(item: JsonObject, kind: str, where: str) -> ToolResult:
     output = item.get("output")
     if output is None:
         raise missing(f"{where}.output", "a string or an array of parts")
-    parts = _content(output, f"{where}.output", "", "input_text")
-    for part in parts:
-        if type(part) is Opaque:
-            raise wrong(f"{where}.output", part.value["type"], "a part of a result")
     if "id" in item and not _RESULT_ID.match(need_text(item, "id", where)):
         raise wrong(f"{where}.id", item["id"], "an id of at most 64 letters, digits, _ and -")
-    kept = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
-    is_error, kept = split_result(kept)
+    is_error, kept = split_result((Text(text=output),) if isinstance(output, str) else _output(output, where))
     return ToolResult(
         call_id=need_name(item, "call_id", where),
         parts=kept,
@@ -205,3 +201,11 @@ def _result(item: JsonObject, kind: str, where: str) -> ToolResult:
         item_id=text_or_none(item, "id", where) or "",
         extra=rest(item, _RESULT, NAME),
     )
+
+
+def _output(output: Any, where: str) -> tuple[Text | Media, ...]:
+    parts = _content(output, f"{where}.output", "", "input_text")
+    for part in parts:
+        if not isinstance(part, Text | Media):
+            raise wrong(f"{where}.output", type(part).__name__, "text, images and files")
+    return tuple(part for part in parts if isinstance(part, Text | Media))

@@ -83,8 +83,8 @@ def is_foreign_item(item: JsonObject, kind: str) -> bool:
 
 
 def has_leftovers(members: JsonObject) -> bool:
-    """Whether members that a message does not have are those of an answer that the client has stored as it came, or empty."""
-    return not LEFTOVERS.isdisjoint(members) or None in members.values()
+    """Whether members that a message does not have are those of an answer that the client has stored as it came, or a null name."""
+    return not LEFTOVERS.isdisjoint(members) or members.get("name", "") is None
 
 
 def has_foreign_members(members: JsonObject) -> bool:

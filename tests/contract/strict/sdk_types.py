@@ -42,6 +42,8 @@ def check(dialect: str, body: dict[str, Any]) -> None:
     member, kind = _ITEMS[dialect]
     given = body[member]
     for index, item in enumerate([] if isinstance(given, str) else given):
+        if dialect == "responses" and isinstance(item, dict) and isinstance(item.get("content"), str):
+            item = {key: value for key, value in item.items() if key != "id"}  # the API accepts ids there, too
         if fault := _fault(kind, item, f"{member}[{index}]", _MORE.get(dialect, frozenset()), 0):
             raise Refused(fault[1], f"{member}[{index}]")
 

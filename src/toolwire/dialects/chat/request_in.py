@@ -173,7 +173,7 @@ def _message(item: Any, where: str, is_old: bool = False) -> Message:
             role=known, parts=_hinted(parts, item) if CACHE_HINT in item else parts, extra=extra, source=source
         )
     content = item.get("content")
-    if content is None:
+    if content is None or "tool_calls" in item:
         raise missing(f"{where}.content", "a string or an array of parts")
     parts = _content(content, f"{where}.content")
     if CACHE_HINT in item:

@@ -106,7 +106,12 @@ class _Reader:
         extra = rest(item, _CONTENT, NAME)
         if extra and not _FOREIGN.isdisjoint(item):
             raise wrong(where, item, "the members role and parts")
+        count = self._count
         parts = self.parts(_listed(item, where), f"{where}.parts")
+        if role != "assistant" and count != self._count:
+            raise wrong(f"{where}.role", spelled, "model, because the content has calls")
+        if "role" not in item and "parts" not in item and isinstance(parts[0] if parts else None, Opaque):
+            raise wrong(where, given, "the members role and parts")
         is_ours = any(_is_sealed(part) for part in _listed(item, where))
         return Message(
             role=role,

@@ -291,6 +291,12 @@ def _other_part(item: JsonObject, kind: str, where: str) -> Part:
     """A part that only this dialect knows; those of other dialects are read in another way."""
     if is_foreign(item, _OWN):
         raise wrong(f"{where}.type", kind, "a block of this dialect")
+    if kind.endswith("_tool_use"):
+        need_name(item, "id", where)
+        need_name(item, "name", where)
+        need_object(item.get("input"), f"{where}.input")
+    elif kind.endswith("_tool_result"):
+        need_name(item, "tool_use_id", where)
     return Opaque(dialect=NAME, value=item)
 
 

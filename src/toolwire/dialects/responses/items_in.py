@@ -9,26 +9,27 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...errors import BadRequest
-from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolResult
+from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolCall, ToolResult
 from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
-from ..shared.foreign_forms import has_foreign_members, is_foreign, is_foreign_item
+from ..shared.foreign_forms import has_foreign_members, is_foreign, is_foreign_item, is_thought
 from ..shared.foreign_history import HistoryReader
 from ..shared.media.data import from_data, from_url
 from ..shared.requests import split_result
 from ..shared.sealed_reasoning import is_sealed, unseal
 from .shapes import NAME, call_in, reasoning_in, thoughts_in
-from .typed_tools import typed_call, typed_result
+from .typed_tools import is_typed, typed_call, typed_result
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer"}
 _MESSAGE = frozenset({"type", "role", "content", "id", "status"})
 _RESULT = frozenset({"type", "call_id", "output", "id", "status"})
+_SAYING = frozenset({"role", "content", "call_id", "name", "arguments", "output", "summary"})
 _TEXT = frozenset({"type", "text"})
 _LISTED = frozenset({"annotations", "logprobs"})
 _IMAGE = frozenset({"type", "detail", "file_id", "image_url"})
 _FILE = frozenset({"type", "filename", "file_id", "file_url", "file_data"})
 _AUDIO = frozenset({"type", "input_audio"})
 _TEXTS: dict[Role, str] = {"user": "input_text", "system": "input_text", "developer": "input_text", "assistant": "output_text"}  # fmt: skip
-_RESULT_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
+_ITEM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
 _IDS = {kind: re.compile(f"{prefix}[a-zA-Z0-9_-]{{0,{64 - len(prefix)}}}\\Z") for kind, prefix in _PREFIXES.items()}
 
@@ -36,21 +37,59 @@ _IDS = {kind: re.compile(f"{prefix}[a-zA-Z0-9_-]{{0,{64 - len(prefix)}}}\\Z") fo
 def is_reference(item: Any) -> bool:
     """The type may be missing: nothing else consists of an id only."""
     return isinstance(item, dict) and (
-        item.get("type") == "item_reference"
-        or (item.get("type") is None and "id" in item and "role" not in item and "content" not in item)
+        item.get("type") == "item_reference" or (item.get("type") is None and "id" in item and _SAYING.isdisjoint(item))
     )
 
 
 def history_reader() -> HistoryReader:
-    return HistoryReader(NAME, _any_part, members=("phase",))
+    return HistoryReader(NAME, _any_part, members=("phase",), keeps_thoughts=False)
 
 
 def messages_in(items: list[Any], reader: HistoryReader, where: str = "input") -> Iterator[Message]:
+    """Items after reasoning that could not be read lose their ids: the provider refuses them without it."""
+    has_lost = False
     for index, item in enumerate(items):
         try:
-            yield message_in(item, f"{where}[{index}]")
+            message = message_in(item, f"{where}[{index}]")
         except BadRequest as error:
+            if (typed := _typed_without_id(item)) is not None:
+                reader.note("form", error.where, "a call or result without an id is sent as that of a function")
+                yield typed
+                continue
             yield from reader.messages(item, f"{where}[{index}]", error)
+            has_lost = has_lost or is_thought(item)
+        else:
+            if has_lost:
+                has_lost = message.role in ("assistant", "tool")
+                message = _without_id(message) if message.role == "assistant" else message
+            yield message
+
+
+def _without_id(message: Message) -> Message:
+    """A call of a typed tool becomes one of a function: its own item needs an id."""
+    parts = tuple(map(_new, message.parts))
+    return message if parts == message.parts else message.with_parts(parts)
+
+
+def _new(part: Part) -> Part:
+    if isinstance(part, ToolCall):
+        return replace(part, item_id="", **({"kind": "function", "extra": {}} if part.kind == "typed" else {}))
+    return replace(part, item_id="") if isinstance(part, Text | Refusal) else part
+
+
+def _typed_without_id(item: Any) -> Message | None:
+    """A call or result of a tool with items of its own that lacks its ids; the ledger pairs it by order."""
+    if not isinstance(item, dict):
+        return None
+    call_id = item.get("call_id")
+    known = {**item, "call_id": call_id if isinstance(call_id, str) and call_id else "?", "id": ""}
+    if (call := typed_call(known)) is not None:
+        call = replace(call, id=call.id.removeprefix("?"), kind="function", item_id="")
+        return Message(role="assistant", parts=(call,))
+    if (result := typed_result(known)) is not None:
+        result = replace(result, call_id=result.call_id.removeprefix("?"), kind="function")
+        return Message(role="tool", parts=(result,))
+    return None
 
 
 def message_in(item: Any, where: str) -> Message:
@@ -86,11 +125,15 @@ def message_in(item: Any, where: str) -> Message:
             return Message(role="developer", parts=(), declares_tools=True, source=source)
         case _:
             if (call := typed_call(item)) is not None:
+                if "id" in item and not (isinstance(item["id"], str) and _ITEM_ID.match(item["id"])):
+                    raise wrong(f"{where}.id", item["id"], "an id of at most 64 letters, digits, _ and -")
                 return Message(role="assistant", parts=(call,), source=source)
             if (result := typed_result(item)) is not None:
                 return Message(role="tool", parts=(result,), source=source)
             if is_foreign_item(item, kind):
                 raise wrong(f"{where}.type", kind, "an item of this dialect")
+            if is_typed(kind) and item.get("execution") != "server":
+                raise wrong(f"{where}.call_id", item.get("call_id"), "a non-empty string")
             part = Opaque(dialect=NAME, value=item)
             role: Role = "tool" if kind.endswith("_output") else "assistant" if kind.endswith("_call") else "user"
             return Message(role=role, parts=(part,), source=source)
@@ -190,7 +233,7 @@ def _result(item: JsonObject, kind: str, where: str) -> ToolResult:
     output = item.get("output")
     if output is None:
         raise missing(f"{where}.output", "a string or an array of parts")
-    if "id" in item and not _RESULT_ID.match(need_text(item, "id", where)):
+    if "id" in item and not _ITEM_ID.match(need_text(item, "id", where)):
         raise wrong(f"{where}.id", item["id"], "an id of at most 64 letters, digits, _ and -")
     is_error, kept = split_result((Text(text=output),) if isinstance(output, str) else _output(output, where))
     return ToolResult(

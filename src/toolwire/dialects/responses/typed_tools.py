@@ -123,6 +123,11 @@ _BY_CALL = {typed.call: name for name, typed in reversed(TYPED.items())}
 _BY_OUTPUT = {typed.output: name for name, typed in reversed(TYPED.items())}
 
 
+def is_typed(kind: str) -> bool:
+    """Whether items of this type are calls or results of such a tool."""
+    return kind in _BY_CALL or kind in _BY_OUTPUT
+
+
 def is_client_run(tool: JsonObject) -> bool:
     """Whether the client itself runs this tool, so that any model can be offered it."""
     kind, environment = tool.get("type"), tool.get("environment")

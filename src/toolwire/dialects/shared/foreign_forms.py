@@ -35,7 +35,7 @@ TEXTS = frozenset({"text", "input_text", "output_text", "summary_text"})
 CALLS = frozenset({"tool_use", "tool_call", "tool-call", "function_call", "custom_tool_call", "function"})
 ITEM_CALLS = frozenset({"function_call", "custom_tool_call"})  # their id is that of an item
 CUSTOM_CALLS = frozenset({"custom_tool_call", "custom"})
-_RESULTS = frozenset(
+RESULTS = frozenset(
     ["tool_result", "tool-result", "function_call_output", "custom_tool_call_output", "function_response"]
 )
 THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "thought"})
@@ -55,7 +55,7 @@ CALL_IDS = ("call_id", "id", "tool_call_id", "tool_use_id", "toolCallId", "toolU
 RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "toolUseId", "id")
 NAMES = ("name", "toolName", "tool_name")
 ARGUMENTS = ("arguments", "input", "args", "parameters")
-CALL_MEMBERS = frozenset({"type", "function", "custom", *CALL_IDS, *NAMES, *ARGUMENTS})
+CALL_MEMBERS = frozenset({"type", "status", "function", "custom", *CALL_IDS, *NAMES, *ARGUMENTS})
 OUTPUTS = ("content", "output", "result", "response", "parts", "value", "text")
 THOUGHT_TEXTS = ("thinking", "text", "reasoning", "summary", "content")
 REASONING = ("reasoning_content", "reasoning", "thinking")
@@ -63,7 +63,7 @@ _FAMILIES = re.compile(
     "_(url|use|result|call|output|reference|upload|addition|removal|request|response|embeds|screenshot|content)$"
     "|^(input|output|server|mcp|web)_|^(compaction|reference|video)$"
 )
-FOREIGN = TEXTS | CALLS | _RESULTS | THOUGHTS | MEDIA.keys() | {"refusal"}
+FOREIGN = TEXTS | CALLS | RESULTS | THOUGHTS | MEDIA.keys() | {"refusal"}
 
 
 def is_foreign(part: JsonObject, own: frozenset[str] = frozenset()) -> bool:
@@ -78,8 +78,11 @@ def is_foreign(part: JsonObject, own: frozenset[str] = frozenset()) -> bool:
 
 
 def is_foreign_item(item: JsonObject, kind: str) -> bool:
-    """The same for an item of its own; unknown ones are the provider's."""
-    return kind in FOREIGN or kind in ROLES or isinstance(item.get("text"), str)
+    """The same for an item of its own. Unknown ones are the provider's, unless their members say what they are."""
+    if not kind or kind in FOREIGN or kind in ROLES or isinstance(item.get("text"), str):
+        return True
+    is_known = "call_id" in item or ("role" in item and "content" in item)
+    return is_known and not _FAMILIES.search(kind)
 
 
 def has_leftovers(members: JsonObject) -> bool:
@@ -103,20 +106,39 @@ def type_name(value: JsonObject) -> str:
 
 
 def is_call(value: JsonObject) -> bool:
+    """By its type, by the member that wraps it, or by its members."""
     kind = type_name(value)
-    return kind in CALLS or (not kind and any(isinstance(value.get(key), dict) for key in WRAPPED_CALLS))
+    if kind in CALLS:
+        return True
+    if kind in FOREIGN:
+        return False
+    if any(isinstance(value.get(key), dict) for key in WRAPPED_CALLS):
+        return True
+    return not is_result(value) and ("call_id" in value or ("name" in value and any(key in value for key in ARGUMENTS)))
+
+
+def is_thought(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return type_name(value) in THOUGHTS or "encrypted_content" in value or isinstance(value.get("summary"), list)
 
 
 def is_result(value: JsonObject) -> bool:
     kind = type_name(value)
-    return kind in _RESULTS or (not kind and any(isinstance(value.get(key), dict) for key in WRAPPED_RESULTS))
+    if kind in RESULTS:
+        return True
+    if kind in FOREIGN:
+        return False
+    is_wrapped = any(isinstance(value.get(key), dict) for key in WRAPPED_RESULTS)
+    is_answer = any(key in value for key in RESULT_IDS[:-1]) and any(key in value for key in ("output", "content"))
+    return is_wrapped or is_answer
 
 
 def holds_results(item: JsonObject) -> bool:
     """Whether the content of a tool message consists of whole results."""
     pieces = item.get("content", item.get("parts"))
     return isinstance(pieces, list) and any(
-        isinstance(piece, dict) and (piece.get("type") in _RESULTS or any(key in piece for key in WRAPPED_RESULTS))
+        isinstance(piece, dict) and (type_name(piece) in RESULTS or any(key in piece for key in WRAPPED_RESULTS))
         for piece in pieces
     )
 

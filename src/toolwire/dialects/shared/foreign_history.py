@@ -34,7 +34,6 @@ from .foreign_forms import (
     ROLES,
     TEXTS,
     THOUGHT_TEXTS,
-    THOUGHTS,
     WRAPPED_CALLS,
     WRAPPED_RESULTS,
     as_text,
@@ -43,6 +42,7 @@ from .foreign_forms import (
     is_call,
     is_part,
     is_result,
+    is_thought,
     medium_in,
     names_tool,
     type_name,
@@ -59,7 +59,7 @@ _DEEPEST = 8  # lists in lists
 class HistoryReader:
     """dialect: the name under which members that it knows alone are stored. read_part: the decoder's own reading of a part.
     members: those of a message that are kept without being read. result_parts: types of such parts in results.
-    has_text_arguments: the dialect writes arguments as text."""
+    has_text_arguments: the dialect writes arguments as text. keeps_thoughts: reasoning may be sent back without its proof."""
 
     def __init__(
         self,
@@ -69,12 +69,14 @@ class HistoryReader:
         members: tuple[str, ...] = (),
         result_parts: frozenset[str] = frozenset(),
         has_text_arguments: bool = True,
+        keeps_thoughts: bool = True,
     ) -> None:
         self._dialect = dialect
         self._read_part = read_part
         self._members = members
         self._result_parts = result_parts
         self._has_text_arguments = has_text_arguments
+        self._keeps_thoughts = keeps_thoughts
         self.losses: list[Loss] = []
         self._error = BadRequest("it has no meaning.")
 
@@ -124,7 +126,7 @@ class HistoryReader:
             return [one for inner in item for one in self._messages(inner, where, depth + 1)]
         if not isinstance(item, dict):
             raise self._error
-        if "role" not in item and (is_call(item) or is_result(item) or type_name(item) in THOUGHTS):
+        if "role" not in item and (is_call(item) or is_result(item) or is_thought(item)):
             role: Role = "tool" if is_result(item) else "assistant"
             return self._split(role, self._part(item, where, role))
         return self._message(item, where)
@@ -154,14 +156,14 @@ class HistoryReader:
         return messages
 
     def _role(self, item: JsonObject, where: str) -> Role:
-        given = item.get("role")
+        given = item.get("role") or None
         if isinstance(given, str) and (known := ROLES.get(given)) is not None:
             return known
         if given is None and isinstance(kind := item.get("type"), str) and kind in ROLES:
             given = kind
         if isinstance(given, str) and (known := ROLES.get(given.strip().lower())) is not None:
             role: Role = known
-        elif any(item.get(key) for key in ("tool_calls", "toolCalls", "function_call")):
+        elif any(item.get(key) for key in ("tool_calls", "toolCalls", "function_call")) or _has_calls(item):
             role = "assistant"
         elif any(item.get(key) is not None for key in ("tool_call_id", "tool_use_id", "toolCallId")):
             role = "tool"
@@ -247,8 +249,9 @@ class HistoryReader:
             self.note("form", where, "a call without a type, or with an unknown one")
         own = given if first_text(given, CALL_IDS) else value
         arguments = next((value[key] for key in ARGUMENTS if value.get(key) is not None), None)
-        if not name and arguments is None and (not isinstance(inner, dict) or not inner.keys() & CALL_MEMBERS):
-            arguments = inner  # nothing in it is known, so all of it is
+        if not name and arguments is None:  # all that is not known is what was said
+            rest = {key: item for key, item in value.items() if key not in CALL_MEMBERS}
+            arguments = (rest or None) if isinstance(inner, dict) else inner
         if is_custom:
             return ToolCall(id=first_text(own, CALL_IDS), name=name or NAMELESS, raw=as_text(arguments), kind="custom")
         raw, args = self._arguments(arguments, where)
@@ -356,7 +359,7 @@ class HistoryReader:
         if is_result(piece):
             self.note("form", where, "a result in another form than the dialect's")
             return [self._result(piece, where)]
-        if kind in THOUGHTS:
+        if is_thought(piece):
             return self._thought(piece, where, role)
         if kind in MEDIA or any(key in piece for key in ("image_url", "inlineData", "inline_data", "fileData")):
             if (medium := medium_in(piece, MEDIA.get(kind, "image"))) is not None:
@@ -373,7 +376,7 @@ class HistoryReader:
         if key:
             self.note("form", where, "a part of an unknown or foreign type is sent as text")
             return [Text(text=piece[key])]
-        if piece.get("type") in TEXTS:
+        if type_name(piece) in TEXTS:
             given = piece.get("text")
             if given is None:
                 self.note("empty", where, "a text part without text was dropped")
@@ -388,8 +391,8 @@ class HistoryReader:
         text = "\n".join(filter(None, texts))
         if role != "assistant" and text:
             return [self._unknown(piece, where)]
-        if not text:
-            self.note("reasoning", where, "reasoning without its text and its data was dropped")
+        if not text or not self._keeps_thoughts:
+            self.note("reasoning", where, "reasoning without its text or its proof was dropped")
             return []
         self.note("reasoning", where, "reasoning in another form than the dialect's lost its signature")
         return [Reasoning(text=text)]
@@ -414,6 +417,11 @@ def _owner(part: Part, role: Role) -> Role:
     if isinstance(part, Result):
         return "user" if role == "user" else "tool"
     return "user" if role == "tool" or isinstance(part, Media) else role
+
+
+def _has_calls(item: JsonObject) -> bool:
+    pieces = item.get("parts", item.get("content"))
+    return isinstance(pieces, list) and any(isinstance(piece, dict) and is_call(piece) for piece in pieces)
 
 
 def _decoded(text: str) -> Any:

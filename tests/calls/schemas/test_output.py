@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from toolwire.calls.schemas.output import answer_schema, arguments_schema, call_schema, calls_schema
+from toolwire.calls.schemas.output import MOST_CALLS, answer_schema, arguments_schema, call_schema, calls_schema
 from toolwire.types import Tool
 
 CITY = Tool(
@@ -74,9 +74,52 @@ def test_a_forced_call_leaves_no_text_and_a_single_one_no_second(*, is_single: b
     assert not accepts(schema, {"text": "hi"})
 
 
+def test_the_number_of_calls_is_bounded() -> None:
+    schema, called = answer_schema([NOW], must_call=True, is_single=False), {"name": "now", "arguments": {}}
+    assert accepts(schema, {"calls": [called] * MOST_CALLS})
+    assert not accepts(schema, {"calls": [called] * (MOST_CALLS + 1)})
+
+
+def test_output_that_the_client_asked_for_takes_the_place_of_text() -> None:
+    tree = {
+        "$ref": "#/$defs/node",
+        "$defs": {"node": {"type": "object", "properties": {"n": {"$ref": "#/$defs/node"}}}},
+    }
+    schema = answer_schema([TREE], must_call=False, is_single=True, output=tree)
+    assert accepts(schema, {"json": {"n": {"n": {}}}})
+    assert accepts(schema, {"calls": [{"name": "tree", "arguments": {"root": {}}}]})
+    for wrong in ({"json": {"n": 1}}, {"text": "hi"}, {"json": {}, "calls": []}):
+        assert not accepts(schema, wrong)
+
+
+@pytest.mark.parametrize(("bound", "stays"), [(100, True), (100_000, False)])
+def test_large_bounds_that_a_grammar_would_unroll_are_dropped(bound: int, *, stays: bool) -> None:
+    member = {"type": "string", "maxLength": bound, "minLength": 1}
+    tool = Tool(name="t", schema={"type": "object", "properties": {"maxLength": member}})
+    assert arguments_schema(tool)["properties"]["maxLength"] == (
+        member if stays else {"type": "string", "minLength": 1}
+    )
+
+
 @pytest.mark.parametrize(
     ("pattern", "stays"), [("^[a-z]+$", True), ("[a-z]+", False), ("^(?=a)b$", False), (r"^\bword$", False)]
 )
 def test_only_patterns_that_every_grammar_knows_stay(pattern: str, *, stays: bool) -> None:
     tool = Tool(name="t", schema={"type": "object", "properties": {"pattern": {"type": "string", "pattern": pattern}}})
     assert ("pattern" in arguments_schema(tool)["properties"]["pattern"]) is stays
+
+
+def test_what_one_grammar_converter_cannot_read_is_written_in_another_form() -> None:
+    members = {
+        "a": True,
+        "items": {"type": "array", "items": True},
+        "more": {"type": "object", "additionalProperties": True},
+    }
+    either: Any = [{"required": ["a"]}, {"required": ["items"]}]
+    tool = Tool(name="t", schema={"type": "object", "properties": members, "oneOf": either})
+    assert arguments_schema(tool) == {
+        "type": "object",
+        "properties": {**members, "a": {}, "items": {"type": "array", "items": {}}},
+    }
+    alone = Tool(name="t", schema={"oneOf": [{"type": "object", "properties": {"oneOf": {"oneOf": either}}}]})
+    assert arguments_schema(alone) == alone.schema

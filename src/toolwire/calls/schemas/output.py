@@ -1,7 +1,7 @@
 """Schemas for the whole output of a model whose server constrains it: the arguments of a call, a call, or "text or calls".
 
 Each tool's schema becomes part of a larger one, so its references are rewritten. A server may reject what its grammar cannot express,
-so patterns that are not plain are dropped: the arguments are validated in any case.
+so patterns that are not plain, large bounds, and unions beside properties are dropped: the arguments are validated in any case.
 """
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ from collections.abc import Mapping, Sequence
 
 from ...types import Json, JsonObject, Tool
 
-TEXT, CALLS = "text", "calls"
+TEXT, CALLS, JSON = "text", "calls", "json"
+
+MOST_CALLS = 16  # in one answer: weak models repeat a call until something stops them
 
 _EMPTY: JsonObject = {"type": "object", "properties": {}}
 _VALUES = frozenset({"enum", "const", "default", "examples"})  # their content is no schema
 _IDENTITY = frozenset({"$schema", "$id", "$anchor", "$dynamicAnchor", "$comment"})
+_UNIONS = frozenset({"anyOf", "oneOf"})
+_BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
+_LARGEST_BOUND = 1000  # llama.cpp unrolls repetitions, and refuses more than 2000
 _PLAIN_PATTERN = re.compile(r"\^(?!.*\(\?)(?!.*\\[bB1-9pPkK]).*\$", re.DOTALL)  # llama.cpp takes only anchored ones
 
 
@@ -44,20 +49,28 @@ def calls_schema(alternatives: Mapping[str, Sequence[Tool]]) -> JsonObject:
     return writer.root(_closed(members, list(members)))
 
 
-def answer_schema(tools: Sequence[Tool], *, must_call: bool, is_single: bool) -> JsonObject:
-    """{"calls": [...]}, or {"text": "..."} with or without calls after it. must_call: only the first."""
+def answer_schema(
+    tools: Sequence[Tool], *, must_call: bool, is_single: bool, output: JsonObject | None = None
+) -> JsonObject:
+    """{"calls": [...]}, or {"text": "..."} with or without calls after it. must_call: only the first.
+
+    output: the schema that the client wants for an answer without calls. {"json": ...} then replaces the text.
+    """
     writer = _Writer()
     calls = [writer.call(tool) for tool in tools]
     listed: JsonObject = {
         "type": "array",
         "items": calls[0] if len(calls) == 1 else {"anyOf": calls},
         "minItems": 1,
-        **({"maxItems": 1} if is_single else {}),
+        "maxItems": 1 if is_single else MOST_CALLS,
     }
     called = _closed({CALLS: listed}, [CALLS])
     if must_call:
         return writer.root(called)
-    spoken = _closed({TEXT: {"type": "string"}, CALLS: listed}, [TEXT])
+    if output is not None:
+        spoken = _closed({JSON: writer.part(output)}, [JSON])
+    else:
+        spoken = _closed({TEXT: {"type": "string"}, CALLS: listed}, [TEXT])
     return writer.root({"anyOf": [called, spoken]})
 
 
@@ -75,10 +88,14 @@ class _Writer:
         return _closed(members, list(members))
 
     def arguments(self, tool: Tool) -> JsonObject:
-        schema = tool.schema or _EMPTY
+        return self.part(tool.schema or _EMPTY)
+
+    def part(self, schema: JsonObject) -> JsonObject:
         if not _has_references(schema):
-            return arguments_schema(tool)
-        name = f"tool_{len(self._definitions) + 1}"
+            cleaned = _cleaned(schema, "#")
+            assert isinstance(cleaned, dict)
+            return cleaned
+        name = f"part_{len(self._definitions) + 1}"
         self._definitions[name] = _cleaned(schema, f"#/$defs/{name}")
         return {"$ref": f"#/$defs/{name}"}
 
@@ -100,15 +117,24 @@ def _cleaned(value: Json, place: str) -> Json:
     if not isinstance(value, dict):
         return value
     out: JsonObject = {}
+    has_members = isinstance(value.get("properties"), dict)
     for key, item in value.items():
         if (key in _IDENTITY or key == "$dynamicRef") and isinstance(item, str):
             continue
         if key == "pattern" and isinstance(item, str):
             if _PLAIN_PATTERN.fullmatch(item):
                 out[key] = item
+        elif key in _BOUNDS and isinstance(item, int) and item > _LARGEST_BOUND:
+            continue
+        elif has_members and key in _UNIONS and isinstance(item, list):
+            continue  # llama.cpp would take the union alone
         elif key == "$ref" and isinstance(item, str):
             if item == "#" or item.startswith("#/"):  # a reference to an anchor or another document allows anything
                 out[key] = place + item[1:]
+        elif key == "properties" and isinstance(item, dict):
+            out[key] = {name: {} if inner is True else _cleaned(inner, place) for name, inner in item.items()}
+        elif key == "items" and item is True:
+            out[key] = {}  # the same, and some accept only objects
         else:
             out[key] = item if key in _VALUES else _cleaned(item, place)
     return out

@@ -33,6 +33,11 @@ class StopFilter:
         self._usage: Usage | None = None
         self.is_over = False
 
+    @property
+    def has_stopped(self) -> bool:
+        """Whether a sequence was found."""
+        return bool(self._stopped)
+
     def send(self, events: list[Event]) -> list[Event]:
         kept: list[Event] = []
         for event in events:

@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,11 +19,12 @@ from toolwire.calls.tools.kinds import to_functions
 from toolwire.calls.written.request import CallDemand, _known, call_demand, reminder, to_text_request, tool_rules
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import Profile
-from toolwire.types import Media, Message, OutputFormat, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
+from toolwire.types import Media, Message, OutputFormat, Request, Sampling, Text, Tool, ToolCall, ToolChoice, ToolResult
 from toolwire.wire.exact_json import decode
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (Tool(name="read", schema=SCHEMA), Tool(name="write", schema=SCHEMA), Tool(name="tool_call", schema=SCHEMA))
+READ = {"name": "read", "arguments": {"path": "a"}}
 FORBIDDEN = "[Note on this answer: No tool may be called now: answer in plain text.]"
 RULES = tool_rules(TOOLS)
 CALL = ToolCall(id="c1", name="read", raw='{"path":"a"}', args={"path": "a"})
@@ -230,6 +232,68 @@ def test_a_form_that_calls_would_break_is_asked_for_in_words(output: OutputForma
 CHOICES = st.sampled_from(
     [None, choose("auto"), choose("required"), choose("named", "read"), choose("allowed", "write")]
 )
+
+
+@pytest.mark.parametrize(
+    ("members", "note", "right", "wrong"),
+    [
+        ({}, "To answer without a call", [{"text": "hi"}, {"calls": [READ, READ]}], [{"calls": []}]),
+        ({"parallel_calls": False}, "a list of one object", [{"calls": [READ]}], [{"calls": [READ, READ]}]),
+        (
+            {"tool_choice": choose("required")},
+            "You must call at least one tool now.",
+            [{"calls": [READ]}],
+            [{"text": ""}],
+        ),
+        (
+            {"tool_choice": choose("named", "write")},
+            'the tool "write" now, and no other tool.',
+            [{"calls": [{**READ, "name": "write"}]}],
+            [{"text": ""}, {"calls": [READ]}],
+        ),
+        (
+            {"tool_choice": choose("allowed", "read")},
+            'only these may be called now: "read".',
+            [{"text": "hi"}, {"calls": [READ]}],
+            [{"calls": [{**READ, "name": "write"}]}],
+        ),
+        (
+            {"output": OutputFormat(format="schema", schema={"type": "object", "required": ["a"]})},
+            'its only member is "json"',
+            [{"json": {"a": 1}}, {"calls": [READ]}],
+            [{"json": {}}, {"text": "hi"}],
+        ),
+        ({"output": OutputFormat(format="json")}, 'its only member is "json"', [{"json": {}}], [{"json": 1}]),
+    ],
+)
+def test_a_server_that_constrains_its_output_gets_the_choice_as_a_schema(
+    members: Any, note: str, right: list[Any], wrong: list[Any]
+) -> None:
+    request = ask(**members)
+    made = to_text_request(request, may_constrain=True)
+    assert made.is_constrained
+    assert made.losses == ()
+    sent = made.request
+    assert sent.messages[:-1] == to_text_request(request).request.messages[:-1]
+    assert note in str(sent.messages[-1])
+    assert "<tool_call>" not in str(sent.messages[-1])
+    assert sent.output.schema is not None
+    allows = jsonschema_rs.Draft202012Validator(sent.output.schema).is_valid
+    assert [allows(value) for value in right] == [True] * len(right)
+    assert [allows(value) for value in wrong] == [False] * len(wrong)
+
+
+def test_where_no_tool_may_be_called_nothing_is_constrained() -> None:
+    for request in (ask(tool_choice=choose("none")), ask(*TURN, tools=()), ask(tools=())):
+        made = to_text_request(request, may_constrain=True)
+        assert not made.is_constrained
+        assert made.request == to_text_request(request).request
+
+
+def test_stop_sequences_and_logprobs_of_text_do_not_apply_to_json() -> None:
+    made = to_text_request(ask(sampling=Sampling(stop=("}",), logprobs=True, top_logprobs=2)), may_constrain=True)
+    assert made.request.sampling == Sampling()
+    assert [loss.feature for loss in made.losses] == ["logprobs"]
 
 
 @given(CHOICES, st.sampled_from([None, True, False]), st.integers(1, 4))

@@ -3,6 +3,9 @@
 The tools and the form of a call follow the instructions. What may change with every request, which tools may or must be called now, comes
 last, so that everything before it stays cached. The same tools give the same bytes, whatever else is in the request. The source of the
 request is dropped, because it holds the tools and in some dialects the instructions.
+
+If the server constrains its output, the same prompt ends with another note, and the schema of the output allows nothing but text and calls
+(schemas/output.py). The calls in the history stay blocks, so a conversation can change between both forms and keep its cache.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from msgspec.structs import replace
 from ...types import JsonObject, Loss, Message, OutputFormat, Request, Text, Tool
 from ...wire.exact_json import encode
 from ..schemas.examples import NoExample, example_of
+from ..schemas.output import CALLS, JSON, TEXT, answer_schema
 from .history_text import BRACKETED, HistoryRenderer, call_block, has_calls, with_paragraph
 
 _AS_BLOCK = "as a <tool_call> block"
@@ -29,26 +33,39 @@ class CallDemand(Struct, frozen=True, kw_only=True):
 
 
 class TextRequest(Struct, frozen=True):
+    """is_constrained: the output has a schema that allows only text and calls."""
+
     request: Request
     demand: CallDemand
     losses: tuple[Loss, ...] = ()
+    is_constrained: bool = False
 
 
-def to_text_request(request: Request, history: HistoryRenderer | None = None) -> TextRequest:
+def to_text_request(
+    request: Request, history: HistoryRenderer | None = None, *, may_constrain: bool = False
+) -> TextRequest:
     """For a request whose tools are functions and whose history is repaired; one without either stays the same object.
 
-    history: the renderer of earlier rounds of the same request, so that a correction renders only the new messages.
+    history: the renderer of earlier rounds of the same request, so that a correction renders only the new messages. may_constrain: the
+    server constrains its output; that is used if a tool may be called.
     """
     wanted, has_history = call_demand(request), has_calls(request.messages)
     if not has_history and not _mentions_tools(request):
         return TextRequest(request, wanted)
     rendered = (history or HistoryRenderer()).render(request.messages)
-    messages, losses, output = rendered.messages, list(rendered.losses), request.output
-    notes = [_note(wanted, has_tools=has_history or bool(request.tools))]
+    messages, losses, output, sampling = rendered.messages, list(rendered.losses), request.output, request.sampling
+    is_constrained = may_constrain and wanted.names != frozenset()
+    notes = [_note(wanted, has_tools=has_history or bool(request.tools), is_constrained=is_constrained)]
     if request.tools:
         # Also if none may be called now: the next request may call one, and must begin with the same text.
         messages = _with_rules(messages, tool_rules(request.tools))
-    if wanted.names != frozenset() and output.format != "text":
+    if is_constrained:
+        notes.append(_object_form(wanted, output))
+        output = _constrained_output(request, wanted)
+        if sampling.logprobs:
+            losses.append(Loss("logprobs", "logprobs", "the tokens are those of JSON, because the output has a schema"))
+        sampling = replace(sampling, stop=(), logprobs=False, top_logprobs=None)
+    elif wanted.names != frozenset() and output.format != "text":
         losses.append(
             Loss(f"output.{output.format}", "response_format", "stated in the prompt, because calls are text")
         )
@@ -65,11 +82,12 @@ def to_text_request(request: Request, history: HistoryRenderer | None = None) ->
         tool_choice=None,
         parallel_calls=None,
         output=output,
+        sampling=sampling,
         has_new_tools=True,
         source={},
         wire=b"",
     )
-    return TextRequest(request, wanted, tuple(losses))
+    return TextRequest(request, wanted, tuple(losses), is_constrained)
 
 
 def call_demand(request: Request) -> CallDemand:
@@ -106,18 +124,18 @@ def _is_void(request: Request) -> bool:
     return choice is not None and choice.mode in ("named", "allowed", "hosted") and not _chosen(request)
 
 
-def _note(wanted: CallDemand, *, has_tools: bool) -> str:
+def _note(wanted: CallDemand, *, has_tools: bool, is_constrained: bool) -> str:
     if wanted.names == frozenset():  # calls in the history are an example that a model would follow, as rules are
         return "No tool may be called now: answer in plain text." if has_tools else ""
     if wanted.must_call:
-        return _demand(wanted)
+        return _demand(wanted, "" if is_constrained else f", {_AS_BLOCK}")
     notes = [f"Of the tools only these may be called now: {_listed(wanted.names)}."] if wanted.names is not None else []
     if wanted.is_single:
         notes.append("Call at most one tool now.")
     return " ".join(notes)
 
 
-def _demand(wanted: CallDemand, how: str = f", {_AS_BLOCK}") -> str:
+def _demand(wanted: CallDemand, how: str) -> str:
     count = "exactly one" if wanted.is_single else "at least one"
     if wanted.names is None:
         return f"You must call {count} tool now{how}."
@@ -136,6 +154,26 @@ def _form(output: OutputFormat) -> str:
         schema = encode(output.schema or {}).decode()
         return f"An answer that calls no tool must be JSON, and nothing else, by this schema: {schema}"
     return "An answer that calls no tool must be one JSON object, and nothing else."
+
+
+def _object_form(wanted: CallDemand, output: OutputFormat) -> str:
+    """Without an example: small models copy it."""
+    call = f'its only member is "{CALLS}": a list of {"one object" if wanted.is_single else "objects"} with "name" and "arguments"'
+    if wanted.must_call:
+        return f"Write the answer as one JSON object; {call}."
+    called = f"Write the answer as one JSON object. To call {'a tool' if wanted.is_single else 'tools'}, {call}."
+    if output.format == "text":
+        return f'{called} To answer without a call, its only member is "{TEXT}": a string.'
+    form = f" by this schema: {encode(output.schema or {}).decode()}" if output.format == "schema" else ""
+    return f'{called} To answer without a call, its only member is "{JSON}": a value{form}.'
+
+
+def _constrained_output(request: Request, wanted: CallDemand) -> OutputFormat:
+    tools = [tool for tool in request.tools if wanted.names is None or tool.name in wanted.names]
+    own = request.output
+    output = None if own.format == "text" else own.schema or {"type": "object"}
+    schema = answer_schema(tools, must_call=wanted.must_call, is_single=wanted.is_single, output=output)
+    return OutputFormat(format="schema", name="answer", schema=schema, verbosity=own.verbosity)
 
 
 def _with_rules(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:

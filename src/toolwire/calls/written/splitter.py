@@ -18,6 +18,7 @@ from ...types import Loss, Reasoning, Text, ToolCall
 from ...wire.exact_json import object_of
 from ..parts import PartIndexes
 from ..validation import ToolOffer, UnknownCall, call_text, fault_text, with_span, without_end
+from .answer_object import AnswerScanner
 from .formats.base import (
     CallBroken,
     CallClosed,
@@ -36,6 +37,7 @@ UnknownTool: TypeAlias = Literal["correct", "emit", "text", "error"]
 _NAMELESS = "tool_call"  # for a block in which no name can be found
 _BLANKS = " \t\r\n"
 _CHANGED = "a call was written into the text"
+_IGNORED = "the back end did not constrain its output to the schema of text and calls"
 
 
 class SplitterPolicy(Struct, frozen=True, kw_only=True):
@@ -45,6 +47,7 @@ class SplitterPolicy(Struct, frozen=True, kw_only=True):
     may_hold: bool = True  # calls of strict tools may be held
     is_single: bool = False  # at most one call in an answer
     must_call: bool = False
+    is_constrained: bool = False  # the output has the schema that AnswerScanner reads
     policy: str = "text"  # for calls that cannot be read: text, or error
     unknown: UnknownTool = "correct"
 
@@ -64,6 +67,7 @@ class CallSplitter:
         self._texts: dict[int, _TextSplitter] = {}
         self._failed = False
         self.changed = ""
+        self.is_obeyed: bool | None = None  # whether all texts obey the schema; None until that is known
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing changes."""
@@ -105,10 +109,19 @@ class CallSplitter:
                 return self.indexes.forward(event)
             case Failed():  # withheld text precedes the failure
                 return [*(made for text in self._texts.values() for made in text.cut()), event]
-            case Finished() if self.policy.must_call and not self.policy.is_held and not self.calling:
-                return [Noted(note=Loss("tool_choice", "answer", "the model had to call a tool and did not")), event]
+            case Finished():
+                return [*(Noted(note=loss) for loss in self._last_losses()), event]
             case _:
                 return [event]
+
+    def _last_losses(self) -> list[Loss]:
+        """Those that show only at the end of the answer."""
+        losses: list[Loss] = []
+        if self.is_obeyed is False:
+            losses.append(Loss("grammar", "answer", _IGNORED))
+        if self.policy.must_call and not self.policy.is_held and not self.calling:
+            losses.append(Loss("tool_choice", "answer", "the model had to call a tool and did not"))
+        return losses
 
     # For the text parts of the answer.
 
@@ -118,6 +131,10 @@ class CallSplitter:
 
     def is_unknown(self, name: str) -> bool:
         return self._offer.tool(name) is None
+
+    def note_obedience(self, is_obeyed: bool | None) -> None:
+        if is_obeyed is not None and self.is_obeyed is not False:
+            self.is_obeyed = is_obeyed
 
     def fail(self, error: UpstreamError) -> list[Event]:
         self._failed = True
@@ -132,7 +149,7 @@ class _TextSplitter:
         self._answer = answer
         self._choice = event.choice
         self._start = event.part
-        self._scanner = CallScanner(answer.known)
+        self._scanner = AnswerScanner(answer.known) if answer.policy.is_constrained else CallScanner(answer.known)
         self.place: int | None = None  # index of the open text
         self._blanks: list[str] = []  # withheld: a text may begin behind them
         self._written: list[str] = []
@@ -165,6 +182,8 @@ class _TextSplitter:
 
     def ended(self, event: PartEnded) -> list[Event]:
         made = [made for piece in self._scanner.close() for made in self._piece(piece)] + self._thought_ended()
+        if isinstance(self._scanner, AnswerScanner):
+            self._answer.note_obedience(self._scanner.is_obeyed)
         if self._is_split or (self.place is None and self._choice in self._answer.calling):
             return made + self._close()
         if self.place is None:

@@ -138,11 +138,10 @@ class Runtime:
     def _backend(self, route: Route) -> Backend:
         policy = self._policies.get(route.backend, _DEFAULT)
         backend = self.backends[route.backend]
-        return (
-            backend
-            if policy.tools != "simulate"
-            else simulated(backend, policy, route.model, self._preparation.schemas)
-        )
+        if policy.tools != "simulate":
+            return backend
+        grammar = self._grammars.support(backend, route.model, policy.grammar)
+        return simulated(backend, policy, route.model, self._preparation.schemas, grammar)
 
     def _simulate(self, job: Job, error: ToolsUnsupported) -> None:
         """From now on the back end gets tools as text. Raises the error where the owner wants native tools."""

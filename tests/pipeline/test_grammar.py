@@ -42,3 +42,19 @@ def test_the_memory_is_bounded() -> None:
         memory.support(backend, str(number), "auto").record(works=False)
     assert memory.support(backend, "0", "auto").may_constrain
     assert not memory.support(backend, "1000", "auto").may_constrain
+
+
+def test_a_known_server_refuses_only_the_schema_that_it_refused() -> None:
+    memory, backend = GrammarMemory(), Closed(profile=LLAMA_CPP)
+    memory.support(backend, "m", "auto").record_refusal({"type": "string"})
+    support = memory.support(backend, "m", "auto")
+    assert support.may_constrain
+    assert support.has_refused({"type": "string"})
+    assert not support.has_refused({"type": "object"})
+    assert not memory.support(backend, "other", "auto").has_refused({"type": "string"})
+
+
+def test_an_unknown_server_that_refuses_a_schema_is_not_asked_for_another() -> None:
+    memory, backend = GrammarMemory(), Closed(profile=PLAIN_CHAT)
+    memory.support(backend, "m", "auto").record_refusal({"type": "string"})
+    assert not memory.support(backend, "m", "auto").may_constrain

@@ -75,11 +75,13 @@ def _writes_calls(job: Job) -> bool:
     return job.backend.profile.writes_calls and bool(job.offered) and has_tools(job.request)
 
 
-def simulated(backend: Backend, policy: Policy, model: str, schemas: Schemas) -> Backend:
+def simulated(
+    backend: Backend, policy: Policy, model: str, schemas: Schemas, grammar: GrammarSupport | None = None
+) -> Backend:
     """The back end, or one that describes the tools to it as text."""
     if policy.tools != "simulate":
         return backend
-    return SimulatingBackend(backend, schemas, _manner(policy, policy.guard_for(model)))
+    return SimulatingBackend(backend, schemas, _manner(policy, policy.guard_for(model)), grammar)
 
 
 def _manner(policy: Policy, guard: str) -> SplitterPolicy:

@@ -23,6 +23,8 @@ FOLDER = Path(os.environ.get("TOOLWIRE_PROGRAMS") or ROOT / ".cache" / "programs
 BACKENDS: dict[str, dict[str, Any]] = {
     "native": {},
     **{guard: {"tools": "simulate", "guard": guard} for guard in ("off", "check", "repair", "retry")},
+    "prompt": {"tools": "simulate", "guard": "retry", "grammar": "off"},
+    **{f"native-{guard}": {"tools": "native", "guard": guard} for guard in ("check", "repair", "retry")},
 }
 
 

@@ -127,6 +127,16 @@ def test_a_code_fence_around_the_object_is_no_text_and_shows_that_nothing_is_con
     assert scanner.is_obeyed is False
 
 
+@pytest.mark.parametrize("answer", [PARIS.join(['{"calls": [', "]}"]), BLOCK])
+def test_reasoning_before_the_answer_is_text_as_in_any_answer(answer: str) -> None:
+    thought = f"<think>Call it? {BLOCK}\n{{</think>"
+    for pieces, scanner in (read(f"{thought}\n{answer}"), read(*f"{thought}\n{answer}")):
+        assert text_of(pieces).strip() == thought
+        assert calls_of(pieces) == [("weather", {"city": "Paris"})]
+        assert scanner.is_obeyed is False
+    assert text_of(read(*thought[:-3])[0]) == thought[:-3]
+
+
 def test_text_after_the_object_is_not_lost() -> None:
     pieces, scanner = read('{"text": "Hi."} And more.')
     assert text_of(pieces) == "Hi.And more."
@@ -201,11 +211,11 @@ def test_any_cut_gives_the_text_and_the_calls_of_the_object(value: Any, is_ascii
 
 
 @given(
-    text=st.text(st.sampled_from('{}[]":,\\u0dtexcals njor`<'), max_size=40),
+    text=st.text(st.sampled_from('{}[]":,\\u0dtexcals njor`<>/ihk'), max_size=40),
     cuts=st.lists(st.integers(0, 40), max_size=6),
 )
 def test_any_cut_of_anything_gives_the_same_pieces(text: str, cuts: list[int]) -> None:
-    for written in (text, f'{{"text": "{text}', f'{{"calls": [{{{text}'):
+    for written in (text, f'{{"text": "{text}', f'{{"calls": [{{{text}', f"<think>{text}</think>{text}"):
         places = [0, *sorted(min(cut, len(written)) for cut in cuts), len(written)]
         pieces = [written[start:end] for start, end in itertools.pairwise(places)]
         cut, scanner = read(*pieces)

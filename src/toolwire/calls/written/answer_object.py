@@ -30,7 +30,7 @@ _QUOTED = re.compile(r'["\\]')
 _SCALAR_END = re.compile(r"[,}\]\s]")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_FENCE = "```"
+_FENCE, _THOUGHT, _THOUGHT_END = "```", "<think>", "</think>"
 _KEYS = tuple(f'"{key}"' for key in (TEXT, CALLS, JSON))
 
 
@@ -47,6 +47,7 @@ class AnswerScanner:
         self._text, self._at = "", 0  # not read yet
         self._is_plain = False  # the reader waits inside of the string, and nothing is held
         self._is_fenced = False
+        self._is_wrapped = False  # in something that the schema does not allow
         self._is_last = False
         self._call = _Call()
         self._steps = self._read()
@@ -103,6 +104,7 @@ class AnswerScanner:
     # The grammar. Each reader raises _OtherForm where the text is something else, and _Ended where it ends.
 
     def _read(self) -> Steps[None]:
+        yield from self._thought()
         yield from self._fence()
         yield from self._mark("{")
         closing = ","
@@ -125,14 +127,32 @@ class AnswerScanner:
             self._held.clear()
         yield from self._tail()
 
+    def _thought(self) -> Steps[None]:
+        """Reasoning before the object, which is text as in any answer. No server that constrains its output lets a model write it."""
+        yield from self._blanks()
+        if (yield from self._peek()) != _THOUGHT[0]:
+            return
+        yield from self._mark(_THOUGHT)
+        self._is_wrapped, self._place = True, "text"
+        self._say("".join(self._held))
+        found = -1
+        while found < 0:
+            found = self._text.find(_THOUGHT_END, self._at)
+            end = len(self._text) - len(_THOUGHT_END) + 1 if found < 0 else found + len(_THOUGHT_END)
+            self._say(self._take(len(self._text) if self._is_last and found < 0 else max(self._at, end)))
+            self._held.clear()
+            if found < 0:
+                yield from self._more()
+        self._end_text()
+
     def _fence(self) -> Steps[None]:
-        """A code fence around the object. No server that constrains its output lets a model write one."""
+        """A code fence around the object, which no server that constrains its output allows either."""
         yield from self._blanks()
         if (yield from self._peek()) == _FENCE[0]:
             yield from self._mark(_FENCE)
             while (yield from self._peek()).isalnum():
                 self._take(self._at + 1)
-            self._is_fenced = True
+            self._is_fenced = self._is_wrapped = True
 
     def _tail(self) -> Steps[None]:
         if self._is_fenced:
@@ -146,7 +166,7 @@ class AnswerScanner:
         """The first member is known: what was read is not text."""
         self._held.clear()
         if self.is_obeyed is None:
-            self.is_obeyed = not self._is_fenced
+            self.is_obeyed = not self._is_wrapped
 
     def _calls(self) -> Steps[None]:
         self._place = "call"
@@ -247,6 +267,9 @@ class AnswerScanner:
             else:
                 self._take(found.end())
                 break
+        self._end_text()
+
+    def _end_text(self) -> None:
         self._pieces += self._scanner.close()
         self._scanner = CallScanner(self._known)
         self._place = "envelope"

@@ -289,7 +289,7 @@ _HEAD = 9
 _SETTINGS = 4
 _GOAWAY = 7
 _MAX_FRAME = 16384  # the default of the protocol
-_GOAWAY_SIZE = 8 + 200  # bytes that are read: the two numbers, and the start of the text
+_MAX_REASON = 200  # bytes of the text in a GOAWAY that are read
 _PROTOCOL_ERROR = 1
 _DATA = 0
 _PADDED = 0x8
@@ -319,9 +319,8 @@ class FrameFilter:
 
     def __init__(self) -> None:
         self._is_first = True
-        self._head = bytearray()
+        self._held = bytearray()  # an incomplete head, or an incomplete GOAWAY
         self._left = 0  # bytes of the current frame still to come
-        self._goaway: bytearray | None = None
         self._budget = BUDGET
 
     def refill(self, frames: int = BUDGET) -> None:
@@ -329,52 +328,41 @@ class FrameFilter:
         self._budget = min(BUDGET, self._budget + frames)
 
     def feed(self, data: bytes) -> tuple[bytes, list[GoAway]]:
-        """The bytes without GOAWAY frames, and those. Up to eight bytes, an incomplete head, wait for the next call.
-
-        Raises NotHttp2, and FrameFlood after the budget is used up.
-        """
+        """The bytes without GOAWAY frames, and those. Raises NotHttp2, and FrameFlood after the budget is used up."""
+        held = self._held
+        held += data
         passed = bytearray()
         goaways: list[GoAway] = []
-        position = 0
-        while position < len(data):
-            if self._left == 0:
-                position = self._read_head(data, position, passed)
-            piece = data[position : position + self._left]
-            position += len(piece)
-            self._left -= len(piece)
-            if self._goaway is None:
-                passed += piece
+        position = min(self._left, len(held))
+        self._left -= position
+        passed += held[:position]
+        while not self._left and len(held) - position >= _HEAD:
+            head = held[position : position + _HEAD]
+            size, kind, flags = int.from_bytes(head[:3], "big"), head[3], head[4]
+            self._check(kind, size)
+            end = position + _HEAD + size
+            if kind == _GOAWAY and end > len(held):
+                break
+            self._count(kind, flags, size)
+            if kind == _GOAWAY:
+                goaways.append(_parse_goaway(bytes(held[position + _HEAD : end])))
             else:
-                self._goaway += piece[: _GOAWAY_SIZE - len(self._goaway)]
-                if self._left == 0:
-                    goaways.append(_parse_goaway(bytes(self._goaway)))
-                    self._goaway = None
+                self._left = max(0, end - len(held))
+                passed += held[position:end]
+            position = min(end, len(held))
+        del held[:position]
         return bytes(passed), goaways
 
-    def _read_head(self, data: bytes, position: int, passed: bytearray) -> int:
-        head = self._head
-        piece = data[position : position + _HEAD - len(head)]
-        head += piece
-        if len(head) == _HEAD:
-            self._left = int.from_bytes(head[:3], "big")
-            self._check(head[3])
-            self._count(head[3], head[4])
-            if head[3] == _GOAWAY:
-                self._goaway = bytearray()
-            else:
-                passed += head
-            head.clear()
-        return position + len(piece)
-
-    def _check(self, kind: int) -> None:
+    def _check(self, kind: int, size: int) -> None:
         if self._is_first and kind != _SETTINGS:
             raise NotHttp2(f"its first frame has the type {kind}; expected its settings")
-        if self._left > _MAX_FRAME:
-            raise NotHttp2(f"a frame has {self._left} bytes; at most {_MAX_FRAME} are allowed")
+        if size > _MAX_FRAME:
+            raise NotHttp2(f"a frame has {size} bytes; at most {_MAX_FRAME} are allowed")
         self._is_first = False
 
-    def _count(self, kind: int, flags: int) -> None:
-        size = self._left - _LONGEST_PADDING if flags & _PADDED else self._left
+    def _count(self, kind: int, flags: int, size: int) -> None:
+        """A frame costs one, and data earns some."""
+        size -= _LONGEST_PADDING if flags & _PADDED else 0
         if kind == _DATA and size > 0:
             self.refill(size // _BYTES_PER_FRAME)
         self._budget -= 1
@@ -386,4 +374,4 @@ def _parse_goaway(payload: bytes) -> GoAway:
     if len(payload) < 8:
         return GoAway(0, _PROTOCOL_ERROR)
     last = int.from_bytes(payload[:4], "big") & 0x7FFFFFFF
-    return GoAway(last, int.from_bytes(payload[4:8], "big"), payload[8:].decode("utf-8", "replace"))
+    return GoAway(last, int.from_bytes(payload[4:8], "big"), payload[8 : 8 + _MAX_REASON].decode("utf-8", "replace"))

@@ -10,7 +10,7 @@ PINNED := tests/programs
 # Without cached bytecode, every run rewrites and compiles all modules: ten seconds for each worker of pytest.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint bench format clean programs model editor frameworks packages
+.PHONY: run test check lint bench evaluate format clean programs model editor frameworks packages
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
@@ -30,6 +30,10 @@ lint: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed
 	$(BIN)/python bench/run $(ARGS)
+
+# How many calls of a real model are right, at each guard level: docs/evaluation.md. ARGS="--url ... --model ..." measures another model.
+evaluate: $(VENV)/.installed-dev model
+	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/python -m bench.evaluate $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format

@@ -238,8 +238,8 @@ class AnswerScanner:
         call.is_over = True
 
     def _report_broken(self, why: str) -> None:
-        call, text = self._call, "".join(self._held)
-        if not call.is_over and text.strip():
+        call, text = self._call, "".join(self._held).lstrip()
+        if not call.is_over and text:
             self._pieces.append(CallBroken(text=text, why=why, name=call.name, raw="".join(call.raw)))
         self._held.clear()
 

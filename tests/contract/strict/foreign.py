@@ -247,6 +247,14 @@ _THOUGHTS = {
     "reasoning part": {"type": "reasoning", "text": "th1"},
 }
 _LONG = "call_" + "x" * 90
+_ODD_NAMES = {
+    "dots": "functions.Read",
+    "spaces": "Read a file!",
+    "long": "Read" * 40,
+    "letters": "lire_é_文",
+    "path": "a/b:c",
+}
+_CALLED_TWICE = {"id": "c9", "type": "function", "function": {"name": "Read", "arguments": '{"path": "wd31q"}'}}
 _LEFTOVERS = {"id": "chatcmpl-1", "object": "x", "model": "m", "stop_reason": "end_turn", "usage": {"input_tokens": 1}}
 
 
@@ -266,7 +274,17 @@ def _in_chat() -> Iterator[Way]:
     yield from _each("chat", "call type", f"{one}.type", {**_MARKLESS, "tool_use": "tool_use", "unknown": "x"})
     yield from _each("chat", "call id", f"{one}.id", {**_MARKLESS, "long": _LONG})
     yield from _each("chat", "call function", f"{one}.function", {**_VALUES, "name alone": "Read"})
-    yield from _each("chat", "call name", f"{one}.function.name", _MARKLESS)
+    yield from _each("chat", "call name", f"{one}.function.name", _MARKLESS | _ODD_NAMES)
+    yield from _each("chat", "calls in another list", "messages.2.tool_calls", {
+        "JSON text": json.dumps([_CALLED_TWICE]),
+        "object by index": {"0": _CALLED_TWICE},
+        "one call": _CALLED_TWICE,
+        "with null": [None, _CALLED_TWICE],
+        "twice": [_CALLED_TWICE, _CALLED_TWICE],
+    })  # fmt: skip
+    yield from _each("chat", "call of the user", "messages.1.tool_calls", {"one": [_CALLED_TWICE]})
+    yield from _each("chat", "call of a result", "messages.3.tool_calls", {"null": None, "one": [_CALLED_TWICE]})
+    yield from _each("chat", "reasoning", "messages.5.reasoning_content", _MARKLESS)
     yield from _each("chat", "call", one, _VALUES)
     yield from _each("chat", "calls", "messages.2.tool_calls", _VALUES)
     yield from _each(
@@ -342,7 +360,8 @@ def _in_responses() -> Iterator[Way]:
     )
     yield from _each("responses", "call id", "input.3.call_id", {**_MARKLESS, "long": _LONG})
     yield from _each("responses", "result id", "input.5.call_id", {**_MARKLESS, "long": _LONG})
-    yield from _each("responses", "call name", "input.3.name", _MARKLESS)
+    yield from _each("responses", "call name", "input.3.name", _MARKLESS | _ODD_NAMES)
+    yield from _each("responses", "status", "input.3.status", _MARKLESS | {"unknown": "done"})
     yield from _each("responses", "type of a message", "input.1.type", {"absent": GONE, "null": None, "user": "user"})
     yield from _each("responses", "type of a call", "input.3.type", {"tool_use": "tool_use", "tool_call": "tool_call"})
     yield from _each("responses", "role", "input.1.role", dict(zip(_ROLES, _ROLES, strict=True)) | _MARKLESS)
@@ -383,7 +402,9 @@ def _in_messages() -> Iterator[Way]:
     yield from _each("messages", "system", "system", heads)
     yield from _each("messages", "call id", "messages.1.content.1.id", {**_MARKLESS, "long": _LONG, "dots": "call.0"})
     yield from _each("messages", "result id", "messages.2.content.0.tool_use_id", {**_MARKLESS, "long": _LONG})
-    yield from _each("messages", "call name", "messages.1.content.1.name", _MARKLESS)
+    yield from _each("messages", "call name", "messages.1.content.1.name", _MARKLESS | _ODD_NAMES)
+    yield from _each("messages", "member of a call", "messages.1.content.1.partial_json", {"text": "", "null": None})
+    yield from _each("messages", "citations", "messages.3.content.0.citations", {"null": None, "empty": []})
     yield from _each(
         "messages", "is_error", "messages.2.content.0.is_error", {"null": None, "text": "true", "number": 1}
     )
@@ -415,7 +436,7 @@ def _in_gemini() -> Iterator[Way]:
     yield from _each("gemini", "parts of an answer", "contents.3.parts", _GEMINI)
     yield from _each("gemini", "system", "systemInstruction", _CONTENTS)
     yield from _each("gemini", "text", "contents.0.parts.0.text", _VALUES)
-    yield from _each("gemini", "call name", "contents.1.parts.1.functionCall.name", _MARKLESS)
+    yield from _each("gemini", "call name", "contents.1.parts.1.functionCall.name", _MARKLESS | _ODD_NAMES)
     yield from _each(
         "gemini", "call id", "contents.1.parts.1.functionCall.id", {**_MARKLESS, "absent": None, "long": _LONG}
     )

@@ -97,6 +97,7 @@ _KEPT = ("name", "audio", "annotations", "reasoning_details", "prefix", "partial
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     given = body_object(body)
     top = in_own_form(given)
+    wire = body if top is given else b""
     options = object_or_none(top, "stream_options") or {}
     effort = text_or_none(top, "reasoning_effort")
     model = need_name(top, "model", "")
@@ -122,7 +123,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         extra=_extra(top),
         origin=NAME,
         source=top,
-        wire=body if top is given or reader.losses else b"",
+        wire=wire,
         headers=dict(headers),
     )
 
@@ -157,7 +158,7 @@ def _message(item: Any, where: str, is_old: bool = False) -> Message:
     need_object(item, where)
     role = need_text(item, "role", where)
     source = Source(NAME, item)
-    if role == "tool" or (role == "function" and is_old):
+    if (role == "tool" and "tool_calls" not in item) or (role == "function" and is_old):
         return Message(role="tool", parts=(_result(item, role, where),), extra=rest(item, _RESULT, NAME), source=source)
     known = _ROLES.get(role)
     if known is None:

@@ -79,6 +79,7 @@ _OUTPUT = frozenset({"effort", "format"})
 _DISPLAYS = {"summarized": "auto", "omitted": NO_SUMMARY}  # what the client wants to see of the thinking
 _TEXT = frozenset({"type", "text"})
 _CALL = frozenset({"type", "id", "name", "input"})
+_STREAMED = frozenset({"partial_json", "index"})  # left by clients that collect a stream
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 _RESULT_PARTS = frozenset({"search_result", "tool_reference"})  # beside text, images and documents
 _OWN = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})  # in messages of the other role
@@ -293,8 +294,9 @@ def _other_part(item: JsonObject, kind: str, where: str) -> Part:
         raise wrong(f"{where}.type", kind, "a block of this dialect")
     if kind.endswith("_tool_use"):
         need_name(item, "id", where)
-        need_name(item, "name", where)
-        need_object(item.get("input"), f"{where}.input")
+        if "name" in item:
+            need_name(item, "name", where)
+        need_object(item.get("input", {}), f"{where}.input")
     elif kind.endswith("_tool_result"):
         need_name(item, "tool_use_id", where)
     return Opaque(dialect=NAME, value=item)
@@ -304,12 +306,15 @@ def _call(item: JsonObject, where: str) -> ToolCall:
     if "input" not in item:
         raise missing(f"{where}.input", "an object")
     args = need_object(item["input"], f"{where}.input")
+    extra = rest(item, _CALL, NAME)
+    if extra and not _STREAMED.isdisjoint(item):
+        raise wrong(where, "members of a stream", "members of a block")
     return ToolCall(
         id=need_text(item, "id", where),
         name=need_name(item, "name", where),
         raw=encode(args).decode("utf-8"),
         args=args,
-        extra=rest(item, _CALL, NAME),
+        extra=extra,
     )
 
 

@@ -22,6 +22,8 @@ from .typed_tools import is_typed, typed_call, typed_result
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer"}
 _MESSAGE = frozenset({"type", "role", "content", "id", "status"})
 _RESULT = frozenset({"type", "call_id", "output", "id", "status"})
+_STATUSES = ("completed", "in_progress", "incomplete")
+_REASONING = frozenset({"summary", "content", "encrypted_content"})
 _SAYING = frozenset({"role", "content", "call_id", "name", "arguments", "output", "summary"})
 _TEXT = frozenset({"type", "text"})
 _LISTED = frozenset({"annotations", "logprobs"})
@@ -109,6 +111,7 @@ def message_in(item: Any, where: str) -> Message:
             need_text(item, "input" if kind == "custom_tool_call" else "arguments", where)
             if "id" in item:
                 need_item_id(item, kind, where)
+            _check_status(item, where)
             made = call_in(item)
             if kind == "function_call" and not item["arguments"].strip():  # some servers refuse that in a history
                 made = replace(made, raw="", args=None)
@@ -116,6 +119,8 @@ def message_in(item: Any, where: str) -> Message:
         case "function_call_output" | "custom_tool_call_output":
             return Message(role="tool", parts=(_result(item, kind, where),), source=source)
         case "reasoning":
+            if _REASONING.isdisjoint(item):
+                raise missing(f"{where}.summary", "an array of texts")
             if "id" in item:
                 need_item_id(item, kind, where)
             if is_sealed(seal := item.get("encrypted_content")):
@@ -146,6 +151,7 @@ def _message(item: JsonObject, where: str, source: Source) -> Message:
     if "content" not in item:
         raise missing(f"{where}.content", "a string or an array of parts")
     item_id = need_item_id(item, "message", where) if "id" in item else ""
+    _check_status(item, where)
     extra = rest(item, _MESSAGE, NAME)
     if extra and has_foreign_members(extra[NAME]):
         raise wrong(where, "members of another dialect", "members of a message")
@@ -159,6 +165,11 @@ def need_item_id(item: JsonObject, kind: str, where: str) -> str:
     if isinstance(given, str) and _IDS[kind].match(given):
         return given
     raise wrong(f"{where}.id", given, f'an id that begins with "{_PREFIXES[kind]}"')
+
+
+def _check_status(item: JsonObject, where: str) -> None:
+    if "status" in item and item["status"] not in _STATUSES:
+        raise wrong(f"{where}.status", item["status"], "completed, in_progress or incomplete")
 
 
 def _content(content: Any, where: str, item_id: str, text: str) -> tuple[Part, ...]:
@@ -233,6 +244,7 @@ def _result(item: JsonObject, kind: str, where: str) -> ToolResult:
     output = item.get("output")
     if output is None:
         raise missing(f"{where}.output", "a string or an array of parts")
+    _check_status(item, where)
     if "id" in item and not _ITEM_ID.match(need_text(item, "id", where)):
         raise wrong(f"{where}.id", item["id"], "an id of at most 64 letters, digits, _ and -")
     is_error, kept = split_result((Text(text=output),) if isinstance(output, str) else _output(output, where))

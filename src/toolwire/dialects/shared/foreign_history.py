@@ -137,7 +137,7 @@ class HistoryReader:
         if role == "assistant":
             parts += self._reasoning(item, where)
         if role == "tool" and not holds_results(item):
-            return [Message(role="tool", parts=(self._result(item, where),))]
+            return self._split(role, [self._result(item, where), *self._calls(item, where)])
         for key in ("content", "parts", "text"):
             if item.get(key) is not None:
                 parts += self._content(item[key], f"{where}.{key}", role)

@@ -263,14 +263,20 @@ def _each(client: str, title: str, path: str, values: dict[str, Any]) -> Iterato
         yield Way(client, f"{title}: {name}", ((path, value),))
 
 
+def _without(image: str) -> dict[str, Any]:
+    """Contents without an image in the form of the dialect: within one dialect media are the back end's matter."""
+    return {name: value for name, value in _CONTENTS.items() if name != image}
+
+
 def _in_chat() -> Iterator[Way]:
     one = "messages.2.tool_calls.0"
     yield from _each("chat", "arguments", f"{one}.function.arguments", _ARGUMENTS)
     yield from _each("chat", "result", "messages.3.content", _OUTPUTS)
     yield from _each("chat", "user content", "messages.1.content", _CONTENTS)
-    yield from _each("chat", "assistant content", "messages.2.content", _CONTENTS)
-    yield from _each("chat", "last answer", "messages.5.content", _CONTENTS)
-    yield from _each("chat", "system content", "messages.0.content", _CONTENTS)
+    texts = _without("image_url")
+    yield from _each("chat", "assistant content", "messages.2.content", texts)
+    yield from _each("chat", "last answer", "messages.5.content", texts)
+    yield from _each("chat", "system content", "messages.0.content", texts)
     yield from _each("chat", "call type", f"{one}.type", {**_MARKLESS, "tool_use": "tool_use", "unknown": "x"})
     yield from _each("chat", "call id", f"{one}.id", {**_MARKLESS, "long": _LONG})
     yield from _each("chat", "call function", f"{one}.function", {**_VALUES, "name alone": "Read"})
@@ -343,7 +349,7 @@ def _in_responses() -> Iterator[Way]:
     yield from _each("responses", "arguments", "input.3.arguments", _ARGUMENTS)
     yield from _each("responses", "result", "input.5.output", _OUTPUTS)
     yield from _each("responses", "user content", "input.1.content", _CONTENTS)
-    yield from _each("responses", "assistant content", "input.2.content", _CONTENTS)
+    yield from _each("responses", "assistant content", "input.2.content", _without("input_image"))
     yield from _each("responses", "developer content", "input.0.content", _CONTENTS)
     ids = {
         "toolu": "toolu_01abc",
@@ -398,8 +404,7 @@ def _in_messages() -> Iterator[Way]:
     yield from _each("messages", "result", "messages.2.content.0.content", _OUTPUTS)
     yield from _each("messages", "user content", "messages.0.content", _CONTENTS)
     yield from _each("messages", "assistant content", "messages.3.content", _CONTENTS)
-    heads = {name: value for name, value in _CONTENTS.items() if name != "Messages image"}  # back ends judge that one
-    yield from _each("messages", "system", "system", heads)
+    yield from _each("messages", "system", "system", _without("Messages image"))
     yield from _each("messages", "call id", "messages.1.content.1.id", {**_MARKLESS, "long": _LONG, "dots": "call.0"})
     yield from _each("messages", "result id", "messages.2.content.0.tool_use_id", {**_MARKLESS, "long": _LONG})
     yield from _each("messages", "call name", "messages.1.content.1.name", _MARKLESS | _ODD_NAMES)

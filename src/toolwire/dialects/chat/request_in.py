@@ -179,15 +179,7 @@ def _message(item: Any, where: str, is_old: bool = False) -> Message:
     parts = _content(content, f"{where}.content")
     if CACHE_HINT in item:
         parts = _hinted(parts, item)
-    if known != "user":
-        _refuse_media(parts, where)
     return Message(role=known, parts=parts, extra=extra, source=source)
-
-
-def _refuse_media(parts: tuple[Part, ...] | list[Part], where: str) -> None:
-    for part in parts:
-        if type(part) is Media:
-            raise wrong(f"{where}.content", part.kind, "text; only messages of the user have other parts")
 
 
 def _declaration(item: JsonObject, role: Role, where: str) -> Message:
@@ -274,7 +266,6 @@ def _assistant(item: JsonObject, where: str, is_old: bool) -> tuple[Part, ...]:
     content = item.get("content")
     if content is not None and content != "":
         parts += _content(content, f"{where}.content")
-        _refuse_media(parts, where)
     if refusal := text_or_none(item, "refusal", where):
         parts.append(Refusal(text=refusal))
     if "tool_calls" in item:

@@ -81,7 +81,7 @@ _TEXT = frozenset({"type", "text"})
 _CALL = frozenset({"type", "id", "name", "input"})
 _STREAMED = frozenset({"partial_json", "index"})  # left by clients that collect a stream
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
-_RESULT_PARTS = frozenset({"search_result", "tool_reference"})  # beside text, images and documents
+_RESULT_PARTS = frozenset({"search_result", "tool_reference", "image", "document", "container_upload"})
 _OWN = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})  # in messages of the other role
 THREAD_MEMBERS = ("system", "tools")  # fixed by the first request of a thread
 

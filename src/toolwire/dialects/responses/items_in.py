@@ -195,8 +195,6 @@ def _part(piece: Any, where: str, item_id: str, text: str) -> Part:
             raise wrong(f"{where}.type", kind, text)
         case "refusal":
             return Refusal(text=need_text(piece, "refusal", where), item_id=item_id)
-        case "input_image" | "input_file" | "input_audio" if text == "output_text":
-            raise wrong(f"{where}.type", kind, "text; only messages of the user have other parts")
         case "input_image":
             return _image(piece, where)
         case "input_file":

@@ -152,8 +152,7 @@ class Runtime:
 
     def _guarded(self, job: Job) -> tuple[Backend, CallObserver | None]:
         decoder = self._preparation.decoder(job) if job.encodings else None
-        grammar = self._grammars.support(job.backend, job.model, job.policy.grammar)
-        return guarded(job, self._preparation.schemas, decoder, grammar)
+        return guarded(job, self._preparation.schemas, decoder, self._grammars)
 
     def _turn(self, job: Job, watcher: CallObserver | None, *, is_raw: bool) -> Turn:
         """is_raw: the events come from the back end itself, so that its text and its arguments must still be decoded."""

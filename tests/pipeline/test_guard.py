@@ -55,6 +55,13 @@ def test_a_strict_tool_is_held_where_tools_are_simulated() -> None:
     assert type(backend) is CorrectingBackend
 
 
+def test_other_tools_are_only_watched_at_guard_check() -> None:
+    _, watcher = guarded(job("check", TOOL, policy=Policy(tools="simulate")), Schemas(), None)
+    assert type(watcher) is CallMonitor
+    _, watcher = guarded(job("check", Tool(name="weather", strict=True)), Schemas(), None)
+    assert type(watcher) is CallMonitor
+
+
 def test_a_back_end_without_tools_is_wrapped() -> None:
     backend = Closed()
     assert simulated(backend, Policy(), "m", Schemas()) is backend

@@ -3,7 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolwire.config.policy import Corrections, Policy
-from toolwire.types import Message, Request, Sampling, Text, Tool
+from toolwire.types import Message, Request, Sampling, Text
 
 from .jobs import job_of
 
@@ -19,14 +19,6 @@ def test_a_change_drops_the_clients_bytes_and_keeps_the_first_reason() -> None:
     job.change(replace(job.request, model="n"), "second")
     assert (job.request.wire, job.request.model, job.request.messages, job.stale) == (b"", "n", (), "first")
     assert job.received is REQUEST
-
-
-def test_strict_tools_must_be_valid_where_tools_are_simulated() -> None:
-    strict = (Tool(name="f", strict=True),)
-    simulated = Policy(tools="simulate")
-    assert job_of(REQUEST, policy=simulated, offered=strict).must_be_valid
-    assert not job_of(REQUEST, policy=simulated, offered=(Tool(name="f"),)).must_be_valid
-    assert not job_of(REQUEST, offered=strict).must_be_valid
 
 
 def test_only_a_single_choice_at_guard_retry_is_corrected() -> None:

@@ -15,13 +15,13 @@ from ..calls.written.splitter import CallSplitter, SplitterPolicy
 from ..config.policy import Corrections, Policy
 from ..ids import new_id
 from .correction import CorrectingBackend
-from .grammar import GrammarSupport
+from .grammar import GrammarMemory
 from .job import Job
 from .simulation import ScanningBackend, SimulatingBackend
 
 
 def guarded(
-    job: Job, schemas: Schemas, decoder: ArgumentDecoder | None, grammar: GrammarSupport | None = None
+    job: Job, schemas: Schemas, decoder: ArgumentDecoder | None, grammars: GrammarMemory | None = None
 ) -> tuple[Backend, CallObserver | None]:
     """The back end to open, and the observer of its calls; None where the back end is wrapped in one that holds and corrects them."""
     backend, request = job.backend, job.request
@@ -38,7 +38,8 @@ def guarded(
         offer = ToolOffer(allowed, barred=frozenset(tool.name for tool in job.offered) - wanted.names)
     checking = CallValidator(offer, schemas, job.record.tally, decoder)
     may_call = has_tools(request)
-    is_watched = job.guard == "check" and not job.must_be_valid
+    is_enforced = is_simulated and any(tool.strict for tool in job.offered)  # the back end cannot enforce a strict tool
+    is_watched = job.guard == "check" and not is_enforced
     if not may_call or is_watched or job.is_queued_upstream:
         return backend, CallMonitor(checking, has_tools=may_call)
     terms = job.terms
@@ -48,6 +49,7 @@ def guarded(
         terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))
     if _writes_calls(job):
         backend = ScanningBackend(backend, schemas, _manner(job.policy, job.guard))
+    grammar = None if grammars is None else grammars.support(job.backend, job.model, job.policy.grammar)
     return CorrectingBackend(backend, checking, terms, grammar), None
 
 

@@ -61,11 +61,6 @@ class Job(Struct, kw_only=True):
         return self.stored is not None and not self.stored.is_here
 
     @property
-    def must_be_valid(self) -> bool:
-        """A strict tool on a back end that cannot enforce it: the gateway does."""
-        return self.policy.tools == "simulate" and any(tool.strict for tool in self.offered)
-
-    @property
     def terms(self) -> Corrections:
         """Only a single choice can be corrected, and only where no back end has stored the wrong one."""
         terms = self.policy.terms

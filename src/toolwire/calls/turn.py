@@ -212,7 +212,8 @@ class CallMonitor:
         events = self._named(events)
         for event in events:
             if type(event) is Finished:
-                self._validate(cut_choices(event))
+                if self._ended:
+                    self._validate(cut_choices(event))
             elif type(event) is PartEnded and type(event.part) is ToolCall:
                 self._ended.append((event.choice, event.part))
         return events

@@ -8,6 +8,7 @@ merged into choice 0. Everything else is another answer: it is dropped and repor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ...errors import UpstreamError
 from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartEnded, Started, unfold
@@ -44,6 +45,9 @@ from .shapes import (
     usage_in,
 )
 
+_TOP = frozenset({"id", "object", "created", "model", "choices", "usage", "error"})
+_PLAIN = frozenset({"role", "content", "refusal", "annotations"})
+
 
 def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     """The events of a whole answer, and what is irregular in it. An error with status 200 is an error."""
@@ -58,8 +62,8 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     irregular = "" if value.get("id") and value.get("object") == "chat.completion" else "no id or kind"
     if isinstance(usage, dict) and usage and not is_counted(usage):
         irregular = irregular or "usage that is no count"
-    known = {"id", "object", "created", "model", "choices", "usage", "error"}
-    extra: Extra = {NAME: {key: item for key, item in value.items() if key not in known}}
+    unknown = {} if value.keys() <= _TOP else {key: item for key, item in value.items() if key not in _TOP}
+    extra: Extra = {NAME: unknown}
     parts: list[list[Part]] = []
     ends: list[Choice] = []
     for position, choice in enumerate(choices):
@@ -81,7 +85,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
             return [Failed(error=UpstreamError(FAILED))], "an error"
         ends.append(Choice(index=index, reason=reason, raw_reason=raw))
     losses: list[Loss] = []
-    if is_single:
+    if is_single and len(parts) > 1:
         only, end, losses = one_answer(parts, ends)
         parts, ends = [only], [end]
     answer = FoldedAnswer(
@@ -91,7 +95,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
             created=created if isinstance(created, int) else None,
             extra=extra,
         ),
-        parts=tuple(PartEnded(index=0, part=part, choice=index) for index, own in enumerate(parts) for part in own),
+        parts=tuple([PartEnded(index=0, part=part, choice=index) for index, own in enumerate(parts) for part in own]),
         finished=Finished(choices=tuple(ends), usage=usage_in(usage) if isinstance(usage, dict) else None),
     )
     events = unfold(answer)
@@ -103,6 +107,8 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
 def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
     """The parts of a message, None if there is none; some servers call it a delta here too."""
     message = choice.get("message")
+    if isinstance(message, dict) and _is_plain(message):
+        return [Text(text=message["content"], logprobs=_logprobs_of(choice))], ""
     reading = read_message(message if isinstance(message, dict) else choice.get("delta"))
     if reading is None:
         return None, "a choice without a message"
@@ -117,14 +123,7 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
     if delta.content:
         found = [citation_in(annotation) for _, annotation in reading.annotations] if reading.annotations else ()
         citations = tuple(filter(None, found))
-        logprobs = choice.get("logprobs")
-        parts.append(
-            Text(
-                text=delta.content,
-                citations=citations,
-                logprobs=logprobs_in(logprobs if isinstance(logprobs, dict) else None, "content"),
-            )
-        )
+        parts.append(Text(text=delta.content, citations=citations, logprobs=_logprobs_of(choice)))
     if delta.refusal:
         parts.append(Refusal(text=delta.refusal))
     for call in delta.tool_calls or ():
@@ -148,6 +147,19 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
     for unknown in reading.unknown.get("choices", ()):
         parts.append(Opaque(dialect=NAME, value=unknown.get("delta", {})))
     return parts, reading.faults
+
+
+def _is_plain(message: JsonObject) -> bool:
+    """Whether it is a text of the assistant and nothing else."""
+    content = message.get("content")
+    if message.get("role") != "assistant" or not content or not isinstance(content, str):
+        return False
+    return message.keys() <= _PLAIN and not (message.get("refusal") or message.get("annotations"))
+
+
+def _logprobs_of(choice: JsonObject) -> tuple[Any, ...] | None:
+    logprobs = choice.get("logprobs")
+    return logprobs_in(logprobs, "content") if isinstance(logprobs, dict) else None
 
 
 class OtherChoices:
@@ -181,8 +193,6 @@ class OtherChoices:
 
 def one_answer(parts: Sequence[list[Part]], ends: Sequence[Choice]) -> tuple[list[Part], Choice, list[Loss]]:
     """The same rule for a whole answer: parts and ends of each choice in, those of the one answer out."""
-    if len(parts) == 1:
-        return parts[0], ends[0], []
     filled = [place for place, own in enumerate(parts) if own]
     first = filled[0] if filled else 0
     others = filled[1:]

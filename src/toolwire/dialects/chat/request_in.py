@@ -81,6 +81,14 @@ _KNOWN = frozenset(
         "metadata",
     ]
 )
+_READ_WHOLLY = _KNOWN - {"stream_options"}
+# Members that most requests lack, read only where one of them is present.
+_CHOICE = frozenset({"tool_choice", "function_call"})
+_OUTPUT = frozenset({"response_format", "verbosity"})
+_NUMBERS = ("temperature", "top_p", "seed", "frequency_penalty", "presence_penalty")
+_SAMPLING = frozenset({*_NUMBERS, "stop", "n", "logprobs", "top_logprobs"})
+_DEFAULT_SAMPLING = Sampling()
+_PLAIN_OUTPUT = OutputFormat()
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
 _CALL = frozenset({"id", "type", "function", "index"})
 _MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "refusal", "function_call"})
@@ -98,7 +106,6 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     given = body_object(body)
     top = in_own_form(given)
     wire = body if top is given else b""
-    options = object_or_none(top, "stream_options") or {}
     effort = text_or_none(top, "reasoning_effort")
     model = need_name(top, "model", "")
     reader = HistoryReader(NAME, _any_part, members=_KEPT, result_parts=_RESULT_PARTS)
@@ -109,18 +116,18 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         model=model,
         messages=messages,
         tools=tools,
-        tool_choice=choice_in(top.get("tool_choice")) or old_choice_in(top),
+        tool_choice=None if top.keys().isdisjoint(_CHOICE) else choice_in(top.get("tool_choice")) or old_choice_in(top),
         parallel_calls=flag_or_none(top, "parallel_tool_calls"),
         max_tokens=count_or_none(top, "max_completion_tokens", least=1) or count_or_none(top, "max_tokens", least=1),
-        sampling=_sampling(top),
+        sampling=_DEFAULT_SAMPLING if top.keys().isdisjoint(_SAMPLING) else _sampling(top),
         thinking=Thinking(effort=effort, mode="off" if effort == "none" else "") if effort else None,
-        output=_output(top),
+        output=_PLAIN_OUTPUT if top.keys().isdisjoint(_OUTPUT) else _output(top),
         stream=flag_or_none(top, "stream") or False,
-        stream_usage=flag_or_none(options, "include_usage", "stream_options") or False,
+        stream_usage="stream_options" in top and _stream_usage(top),
         user=text_or_none(top, "user") or text_or_none(top, "safety_identifier"),
         metadata=object_or_none(top, "metadata"),
         repaired=tuple(reader.losses),
-        extra=_extra(top),
+        extra={} if top.keys() <= _READ_WHOLLY else _extra(top),
         origin=NAME,
         source=top,
         wire=wire,
@@ -321,9 +328,14 @@ def _result(item: JsonObject, role: str, where: str) -> ToolResult:
     )
 
 
+def _stream_usage(top: JsonObject) -> bool:
+    options = object_or_none(top, "stream_options") or {}
+    return flag_or_none(options, "include_usage", "stream_options") or False
+
+
 def _sampling(top: JsonObject) -> Sampling:
     return Sampling(
-        **numbers(top, "temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"),
+        **numbers(top, *_NUMBERS),
         stop=_stop(top.get("stop")),
         choices=count_or_none(top, "n", least=1) or 1,
         logprobs=flag_or_none(top, "logprobs") or False,

@@ -43,7 +43,7 @@ def guarded(
     if not may_call or is_watched or job.is_queued_upstream:
         return backend, CallMonitor(checking, has_tools=may_call)
     terms = job.terms
-    if job.guard == "repair" and not (job.must_be_valid or wanted.must_call or _may_withdraw(terms)):
+    if job.guard == "repair" and not (is_enforced or wanted.must_call or _may_withdraw(terms)):
         return backend, CallRepairer(checking, has_tools=may_call)
     if wanted.must_call:
         terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))

@@ -75,10 +75,11 @@ class Preparation:
             for lookup in self.lookups:
                 await lookup(job)
             job.has_past = job.has_past or job.request is not request
-        if self.is_large(job.request):
+        if job.request.size > _LARGE_TOOLS and self.is_large(job.request):
             await offload(_apply, stages, job)
-        else:
-            _apply(stages, job)
+            return
+        for stage in stages:
+            stage(job)
 
     def is_large(self, request: Request) -> bool:
         """Whether the changes may take long: a large history, or unknown tools with large schemas."""

@@ -50,6 +50,7 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 
 # The route table: exact paths without a version, dialects with other paths, and starts of paths that only decide the dialect of an error.
 _EXACT = {path: (dialect, endpoint) for dialect in DIALECTS.values() for path, endpoint in dialect.routes.items()}
+_PATHS = _EXACT | {f"/v1{path}": found for path, found in _EXACT.items()}  # as clients write most of them
 _MATCHING = [dialect for dialect in DIALECTS.values() if dialect.match is not match_nothing]
 _STARTS = {path: dialect for path, (dialect, _) in _EXACT.items()} | {"/conversations": DIALECTS["responses"]}
 _MODELS = Endpoint(task="models")
@@ -165,8 +166,9 @@ class App:
     async def _http(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path: str = scope["path"]
-        short = without_version(path)
-        dialect, endpoint = find(path, short, scope.get("query_string", b""), headers)
+        exact = _PATHS.get(path)
+        short = without_version(path) if exact is None else path
+        dialect, endpoint = exact or find(path, short, scope.get("query_string", b""), headers)
         request_id = headers.get("x-request-id", "")
         if not _CLEAN_ID.fullmatch(request_id):
             request_id = f"{self._id_prefix}{next(self._request_count):08x}"

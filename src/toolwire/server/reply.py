@@ -68,7 +68,8 @@ class Reply:
         if self.is_array and kind == "application/json":
             body = b"[" + body + b"]"
         head = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(body)), *self.headers()]
-        await self.start(status, head + (extra or []))
+        self.is_started = True
+        await self.send({"type": "http.response.start", "status": status, "headers": head + (extra or [])})
         await self.send({"type": "http.response.body", "body": body})
 
     async def preflight(self) -> None:

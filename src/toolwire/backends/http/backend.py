@@ -77,7 +77,8 @@ class HttpBackend(Backend):
     async def models(self) -> list[Model]:
         if self._config.models:
             return [Model(id=name, owner=self.name) for name in self._config.models]
-        self._check_key()
+        if self._config.missing:
+            raise self._missing_key()
         timeouts = Timeouts(connect=5.0, first_byte=10.0, idle=10.0)
         url = self._base + self._wire.models_path
         response = await self._exchange("GET", url, self._own_headers, b"", timeouts)
@@ -95,7 +96,8 @@ class HttpBackend(Backend):
         ]
 
     async def open(self, request: Request, *, is_verbatim: bool) -> HttpReply:
-        self._check_key()
+        if self._config.missing:
+            raise self._missing_key()
         if self.profile.max_tools:
             check_tools(request, self.profile)
         encoded: Encoded | None = None
@@ -115,7 +117,8 @@ class HttpBackend(Backend):
         """Only for requests of its own dialect, whose body is sent as it is."""
         if not self._wire.count_path or request.origin != self.dialect:
             return None
-        self._check_key()
+        if self._config.missing:
+            raise self._missing_key()
         try:
             path = self._wire.count_path.format(model=quote(request.model, safe=""))
             response = await self._send(path, request.wire, request)
@@ -130,7 +133,8 @@ class HttpBackend(Backend):
 
     async def relay(self, method: str, path: str, query: str, headers: Mapping[str, str]) -> HttpReply:
         """Sent once; a refusal is an UpstreamError."""
-        self._check_key()
+        if self._config.missing:
+            raise self._missing_key()
         sent = {
             "accept": "*/*",
             "user-agent": "toolwire",
@@ -142,14 +146,13 @@ class HttpBackend(Backend):
         response = await self._exchange(method, self._base + path + query, sent, b"", self._timeouts)
         return HttpReply(response, (), self.name)
 
-    def _check_key(self) -> None:
-        if self._config.missing:
-            raise UpstreamError(
-                f'back end "{self.name}" has no key: {self._config.missing}.',
-                status=401,
-                code="missing_key",
-                hint="Set it and restart toolwire; `toolwire doctor` shows what is missing.",
-            )
+    def _missing_key(self) -> UpstreamError:
+        return UpstreamError(
+            f'back end "{self.name}" has no key: {self._config.missing}.',
+            status=401,
+            code="missing_key",
+            hint="Set it and restart toolwire; `toolwire doctor` shows what is missing.",
+        )
 
     async def _send(self, path: str, body: bytes, request: Request, losses: list[Loss] | None = None) -> Response:
         """Retries with growing pauses until the first byte of an answer. A refusal that another body avoids is sent with that body, and

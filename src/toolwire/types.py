@@ -5,6 +5,7 @@ The seed of it all is ToolCall: raw is what the model wrote, to the byte; args i
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -215,6 +216,22 @@ class State(Struct, frozen=True, kw_only=True):
     is_background: bool = False
     is_upstreams: bool = False  # only the provider itself can have it
     answer_id: str = ""
+
+
+class RecurringTools(tuple[Tool, ...]):
+    """Tools that recur: every request of a conversation has the same object. facts: what stages have found out about them.
+    is_valid: their schemas were checked."""
+
+    _MOST_FACTS: Final = 8
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self.is_valid = False
+        self.facts: dict[Hashable, Any] = {}
+
+    def remember(self, key: Hashable, value: Any) -> None:
+        if len(self.facts) >= self._MOST_FACTS:
+            self.facts.clear()
+        self.facts[key] = value
 
 
 class Request(Struct, frozen=True, kw_only=True):

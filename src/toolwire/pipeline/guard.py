@@ -15,7 +15,7 @@ from ..calls.written.splitter import CallSplitter, SplitterPolicy
 from ..config.policy import Corrections, Policy
 from ..ids import new_id
 from .correction import CorrectingBackend
-from .grammar import GrammarMemory
+from .grammar import GrammarMemory, GrammarSupport
 from .job import Job
 from .simulation import ScanningBackend, SimulatingBackend
 

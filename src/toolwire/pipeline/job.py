@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from ..backends.base import Backend
 from ..calls.tools.encoded_arguments import Encoding
 from ..calls.tools.names import ToolNames
-from ..calls.tools.tool_lists import CheckedTools
 from ..config.file import Guard
 from ..config.policy import Corrections, Policy
 from ..memory.answers import StoredTurn
@@ -45,7 +44,6 @@ class Job(Struct, kw_only=True):
     has_past: bool = True
     has_fitting_tools: bool = False
     recall: TurnSignatures | None = None
-    checked_tools: CheckedTools | None = None
     offered: tuple[Tool, ...] = ()
     names: ToolNames | None = None
     call_ids: frozenset[str] | None = None  # of the history, where a stage has collected them

@@ -18,13 +18,12 @@ from ..calls.schemas import Schemas
 from ..calls.tools.adapter import ToolAdapter, adapt_ids
 from ..calls.tools.encoded_arguments import ArgumentDecoder
 from ..calls.tools.kinds import to_functions
-from ..calls.tools.tool_lists import ToolLists
 from ..errors import BadRequest
 from ..ids import new_id
 from ..memory.answers import AnswerMemory
 from ..memory.signatures import SignatureMemory, TurnSignatures, reasoning_source
 from ..offload import LARGE, offload
-from ..types import Loss, Media, Request, Text
+from ..types import Loss, Media, RecurringTools, Request, Text
 from .job import Job
 from .search import Searching
 
@@ -49,7 +48,6 @@ class Preparation:
     ) -> None:
         lock = Lock()
         self.schemas = Schemas(lock=lock)
-        self._tool_lists = ToolLists(self.schemas, lock)
         self._adapter = ToolAdapter(lock=lock)
         self._answers = answers
         self._signatures = signatures
@@ -83,7 +81,9 @@ class Preparation:
 
     def is_large(self, request: Request) -> bool:
         """Whether the changes may take long: a large history, or unknown tools with large schemas."""
-        return request.size > _LARGE_TOOLS and (request.size > LARGE or not self._tool_lists.has(request))
+        tools = request.tools
+        is_known = not tools or (isinstance(tools, RecurringTools) and tools.is_valid)
+        return request.size > _LARGE_TOOLS and (request.size > LARGE or not is_known)
 
     async def complete_history(self, job: Job) -> None:
         """Add the stored history that the request refers to."""
@@ -127,8 +127,9 @@ class Preparation:
     def check_tools(self, job: Job) -> None:
         """Raises BadRequest for a tool whose schema is invalid. Tools that this back end got unchanged before fit it again."""
         if job.guard != "off":
-            job.checked_tools = self._tool_lists.check(job.request)
-            job.has_fitting_tools = job.checked_tools.recall(_rules_of(job)) is not None
+            tools = job.request.tools
+            self.schemas.check_all(tools)
+            job.has_fitting_tools = isinstance(tools, RecurringTools) and _rules_of(job) in tools.facts
 
     def repair_history(self, job: Job) -> None:
         """Pair calls and results, and put messages in the order that providers accept."""
@@ -183,10 +184,10 @@ class Preparation:
         """Write tool schemas as the back end accepts them."""
         if (job.has_fitting_tools and job.names is None) or (job.guard == "off" and job.is_own):
             return
-        checked = job.checked_tools
-        adapted = self._adapter.adapt(job.request, job.backend.profile, checked, is_own=job.is_own)
-        if adapted.request is job.request and checked is not None and checked.tools is job.request.tools:
-            checked.remember(_rules_of(job), True)
+        tools = job.request.tools
+        adapted = self._adapter.adapt(job.request, job.backend.profile, is_own=job.is_own)
+        if adapted.request is job.request and isinstance(tools, RecurringTools):
+            tools.remember(_rules_of(job), True)
         if adapted.request is not job.request:
             job.change(adapted.request, "the back end accepts other schemas")
             job.losses += adapted.losses

@@ -15,11 +15,9 @@ from msgspec.structs import replace
 
 from tests.thorough import examples
 from toolwire.calls.ledger.repair import repair_history
-from toolwire.calls.schemas import Schemas
 from toolwire.calls.tools.adapter import AdaptedRequest, ToolAdapter, adapt_ids, ids_in, with_history_tools
 from toolwire.calls.tools.encoded_arguments import Encoding
 from toolwire.calls.tools.kinds import to_functions
-from toolwire.calls.tools.tool_lists import ToolLists
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import (
     ANTHROPIC,
@@ -336,23 +334,22 @@ def test_H089_a_choice_of_the_client_gives_way_to_none() -> None:
 @EACH
 @pytest.mark.parametrize("schema", [PLAIN_OBJECT, {"type": "object"}, UNION])
 def test_a_list_that_was_seen_before_gives_the_same(dialect: str, schema: Any) -> None:
-    adapter, lists = ToolAdapter(), ToolLists(Schemas())
+    adapter = ToolAdapter()
     for profile in (*PROFILES.values(), PLAIN, *SUBSETS.values()):
         found = []
         for _ in range(3):
             request = asked(dialect, declared(dialect, "t", schema), declared(dialect, "u", OPTIONAL, strict=True))
-            found.append(adapter.adapt(request, profile, lists.check(request)))
+            found.append(adapter.adapt(request, profile))
             assert found[-1].request.tools == fit(request, profile).request.tools
         assert all((one.losses, one.encodings) == (found[0].losses, found[0].encodings) for one in found)
 
 
 def test_tools_of_another_request_than_the_known_one_are_looked_at() -> None:
-    adapter, lists = ToolAdapter(), ToolLists(Schemas())
+    adapter = ToolAdapter()
     request = asked("chat", declared("chat", "t", PLAIN_OBJECT))
-    known = lists.check(request)
-    assert adapter.adapt(request, OPENAI_CHAT, known).request is request
+    assert adapter.adapt(request, OPENAI_CHAT).request is request
     other = replace(request, tools=(Tool(name="t", schema={"type": "object"}),))
-    assert adapter.adapt(other, OPENAI_CHAT, known).request.tools[0].schema == {"type": "object", "properties": {}}
+    assert adapter.adapt(other, OPENAI_CHAT).request.tools[0].schema == {"type": "object", "properties": {}}
 
 
 def test_the_memory_is_bounded() -> None:
@@ -366,11 +363,11 @@ def test_the_memory_is_bounded() -> None:
 def test_forty_known_tools_cost_microseconds() -> None:
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string", "description": "d" * 60} for n in range(9)}}
     request = asked("chat", *(declared("chat", f"t{number}", schema) for number in range(40)))
-    adapter, lists = ToolAdapter(), ToolLists(Schemas())
-    adapter.adapt(request, OPENAI_CHAT, lists.check(request))
+    adapter = ToolAdapter()
+    adapter.adapt(request, OPENAI_CHAT)
     started = time.process_time()
     for _ in range(1000):
-        adapter.adapt(request, OPENAI_CHAT, lists.check(request))
+        adapter.adapt(request, OPENAI_CHAT)
     assert (time.process_time() - started) / 1000 < 0.0001
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 import jsonschema_rs
 
 from ...errors import BadRequest, quote
-from ...types import Json, JsonObject, Tool
+from ...types import Json, JsonObject, RecurringTools, Tool
 from ...wire.exact_json import BadJson, encode
 from .keywords import INNER, INNER_LISTS, SAME, SAME_LISTS, children, pointer, referred, types_of
 from .reader import BACKTRACKING, LINEAR, NormalSchema, SchemaPatterns, Uncheckable, UnreadableSchema, read
@@ -142,6 +142,17 @@ class Schemas:
                 code="invalid_tool_schema",
                 hint="Mend the schema where the tool is declared.",
             )
+
+    def check_all(self, tools: tuple[Tool, ...]) -> None:
+        """Raises BadRequest for the first tool whose schema is invalid. A list that recurs is checked once."""
+        recurring = tools if isinstance(tools, RecurringTools) else None
+        if recurring is not None and recurring.is_valid:
+            return
+        for number, tool in enumerate(tools):
+            if tool.kind == "function":
+                self.check(tool, f"tools[{number}]")
+        if recurring is not None:
+            recurring.is_valid = True
 
     def _keep(self, key: bytes, weight: int, compiled: Compiled) -> None:
         if weight > self._max_bytes // 4:  # one entry must not evict all others

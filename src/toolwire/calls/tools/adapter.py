@@ -24,12 +24,24 @@ from msgspec.structs import replace
 
 from ...errors import quote
 from ...profiles import IdRule, Profile, SchemaRules
-from ...types import Json, JsonObject, Loss, Message, Part, Request, Source, Tool, ToolCall, ToolChoice, ToolResult
+from ...types import (
+    Json,
+    JsonObject,
+    Loss,
+    Message,
+    Part,
+    RecurringTools,
+    Request,
+    Source,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
 from ...wire.exact_json import BadJson, encode
 from ..ledger.messages import as_function
 from ..schemas.clean import SchemaChange, clean_schema
 from .encoded_arguments import Encoding
-from .tool_lists import CheckedTools
 
 _MAX_BYTES = 32 << 20  # of memory, estimated
 _MOST = 2000  # schemas; small ones would take long to reach the bound in bytes
@@ -68,25 +80,23 @@ class ToolAdapter:
         self._size = 0
         self._known: OrderedDict[tuple[SchemaRules, bool | None, bytes], tuple[int, _Fit | None]] = OrderedDict()
 
-    def adapt(
-        self, request: Request, profile: Profile, known: CheckedTools | None = None, *, is_own: bool = False
-    ) -> AdaptedRequest:
-        """known: the tools of the client's request, as they were checked. is_own: the back end speaks the client's dialect."""
+    def adapt(self, request: Request, profile: Profile, *, is_own: bool = False) -> AdaptedRequest:
+        """is_own: the back end speaks the client's dialect."""
         if not request.tools:
             return AdaptedRequest(_without_list(request)) if is_own else with_history_tools(request, profile)
-        fits = self._fits(request.tools, profile, known)
+        fits = self._fits(request.tools, profile)
         if fits and is_own and not request.has_new_tools:
             fits = _within_reach(request, fits)
         return _adapt(request, fits) if fits else AdaptedRequest(request)
 
-    def _fits(self, tools: tuple[Tool, ...], profile: Profile, known: CheckedTools | None) -> _Fits:
-        if known is None or known.tools is not tools:
+    def _fits(self, tools: tuple[Tool, ...], profile: Profile) -> _Fits:
+        if not isinstance(tools, RecurringTools):
             return self._looked(tools, profile)
         rules = (profile.schemas, profile.strict_schemas)
-        found: _Fits | None = known.recall(rules)
+        found: _Fits | None = tools.facts.get(rules)
         if found is None:
             found = self._looked(tools, profile)
-            known.remember(rules, found)
+            tools.remember(rules, found)
         return found
 
     def _looked(self, tools: tuple[Tool, ...], profile: Profile) -> _Fits:

@@ -29,7 +29,6 @@ from ...types import (
 )
 from ...wire.exact_json import object_of
 from ...wire.fields import (
-    body_object,
     count_or_none,
     flag_or_none,
     missing,
@@ -48,6 +47,7 @@ from ..shared.foreign_history import HistoryReader, without_choice
 from ..shared.media.data import from_data, from_url
 from ..shared.media.policy import has_result_media
 from ..shared.requests import CACHE_HINT, split_result, with_hint
+from ..shared.tool_lists import TOOL_LISTS
 from .old_calls import has_old_calls, with_own_ids
 from .shapes import NAME
 from .tools_in import choice_in, declares_tools, in_own_form, old_choice_in, tools_in
@@ -103,13 +103,14 @@ _KEPT = ("name", "audio", "annotations", "reasoning_details", "prefix", "partial
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
-    given = body_object(body)
-    top = in_own_form(given)
+    given = TOOL_LISTS.decode(body)
+    known = None if _declares_elsewhere(given) else TOOL_LISTS.known(given, NAME)
+    top = in_own_form(given) if known is None else given
     wire = body if top is given else b""
     effort = text_or_none(top, "reasoning_effort")
     model = need_name(top, "model", "")
     reader = HistoryReader(NAME, _any_part, members=_KEPT, result_parts=_RESULT_PARTS)
-    messages, tools = _messages(top, reader), tools_in(top)
+    messages, tools = _messages(top, reader), tools_in(top) if known is None else known
     if not tools:
         top = without_choice(top, reader)
     return Request(
@@ -133,6 +134,14 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         wire=wire,
         headers=dict(headers),
     )
+
+
+def _declares_elsewhere(top: JsonObject) -> bool:
+    """Whether tools may be declared or named outside of the list, in a form that must be looked at."""
+    messages = top.get("messages")
+    if "functions" in top or isinstance(top.get("tool_choice"), dict) or not isinstance(messages, list):
+        return True
+    return bool([item for item in messages if type(item) is dict and "tools" in item])
 
 
 def _extra(top: JsonObject) -> Extra:

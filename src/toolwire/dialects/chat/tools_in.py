@@ -24,6 +24,7 @@ from ...wire.fields import (
     wrong,
 )
 from ..shared.requests import CACHE_HINT, with_hint
+from ..shared.tool_lists import TOOL_LISTS
 from .shapes import NAME
 
 DECLARING_ROLES = ("system", "developer")
@@ -59,8 +60,8 @@ def tools_in(top: JsonObject) -> tuple[Tool, ...]:
         _function(need_object(item, f"functions[{index}]"), f"functions[{index}]", None)
         for index, item in enumerate(list_or_none(top, "functions") or ())
     )
-    tools = tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(list_or_none(top, "tools") or ()))
-    listed = (*tools, *legacy)
+    tools = TOOL_LISTS.tools(list_or_none(top, "tools") or [], NAME, _listed)
+    listed = (*tools, *legacy) if legacy else tools
     later = {tool.name: tool for tool in _declared(top)}
     return (*(tool for tool in listed if tool.name not in later), *later.values()) if later else listed
 
@@ -111,6 +112,10 @@ def _declared(top: JsonObject) -> Iterator[Tool]:
             where = f"messages[{number}]"
             for index, tool in enumerate(need_list(item, "tools", where)):
                 yield _tool(tool, f"{where}.tools[{index}]")
+
+
+def _listed(items: list[Any]) -> tuple[Tool, ...]:
+    return tuple([_tool(item, f"tools[{index}]") for index, item in enumerate(items)])
 
 
 def _tool(item: Any, where: str) -> Tool:

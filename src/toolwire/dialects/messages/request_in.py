@@ -30,7 +30,6 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.fields import (
-    body_object,
     count_or_none,
     flag_or_none,
     list_or_none,
@@ -50,6 +49,7 @@ from ..shared.foreign_history import HistoryReader, without_choice
 from ..shared.media.data import from_text, from_url
 from ..shared.requests import NO_SUMMARY
 from ..shared.sealed_reasoning import WIRE_MARK, is_sealed, unseal
+from ..shared.tool_lists import TOOL_LISTS
 from .shapes import NAME
 from .tools_in import CHANGES, tools_in
 
@@ -96,7 +96,7 @@ def decode_count_request(body: bytes, headers: Mapping[str, str]) -> Request:
 
 
 def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> Request:
-    top = body_object(body)
+    top = TOOL_LISTS.decode(body)
     model = need_name(top, "model", "")
     if "max_tokens" not in top and not is_counting:
         raise missing("max_tokens", "an integer of at least 1")

@@ -8,6 +8,7 @@ from typing import Any
 from ...types import JsonObject, Source, Tool
 from ...wire.fields import flag_or_none, list_or_none, missing, need_name, need_object, rest, text_or_none
 from ..shared.requests import CACHE_HINT
+from ..shared.tool_lists import TOOL_LISTS
 from .shapes import NAME
 from .typed_tools import schema_for
 
@@ -18,10 +19,19 @@ _TOOL = frozenset({"name", "description", "input_schema", "type", "strict", "def
 def tools_in(top: JsonObject) -> tuple[Tool, ...]:
     """A deferred tool is hidden until a reference in the conversation loads it. If the provider would search
     itself, all tools are visible, because no other back end can search."""
-    listed = list_or_none(top, "tools") or []
-    found = {tool.name: tool for index, item in enumerate(listed) for tool in [_tool(item, f"tools[{index}]")]}
+    listed = TOOL_LISTS.tools(list_or_none(top, "tools") or [], NAME, _listed)
+    found = {tool.name: tool for tool in listed}
     for block in _changes(top):
         _apply(block, found)
+    tools = _visible(found)
+    return listed if tools == listed else tools
+
+
+def _listed(items: list[Any]) -> tuple[Tool, ...]:
+    return _visible({tool.name: tool for index, item in enumerate(items) for tool in [_tool(item, f"tools[{index}]")]})
+
+
+def _visible(found: dict[str, Tool]) -> tuple[Tool, ...]:
     if any(tool.kind == "hosted" and _type(tool).startswith("tool_search_tool") for tool in found.values()):
         found = {name: _shown(tool) for name, tool in found.items()}
     return tuple(found.values())

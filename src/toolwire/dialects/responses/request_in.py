@@ -25,7 +25,6 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.fields import (
-    body_object,
     count_or_none,
     flag_or_none,
     list_or_none,
@@ -43,6 +42,7 @@ from ...wire.fields import (
 )
 from ..shared.foreign_history import HistoryReader, without_choice
 from ..shared.sealed_reasoning import WIRE_MARK
+from ..shared.tool_lists import TOOL_LISTS
 from .items_in import history_reader, is_reference, message_in, messages_in
 from .shapes import NAME
 from .typed_tools import TYPED, flat, is_client_run
@@ -74,7 +74,7 @@ _DECLARING = ("additional_tools", "tool_search_output")
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
-    given = body_object(body)
+    given = TOOL_LISTS.decode(body)
     top = without_chat_shapes(given)
     body = body if top is given else encode(top)
     include = list_or_none(top, "include") or []
@@ -258,18 +258,20 @@ def _flat_shape(value: JsonObject) -> JsonObject:
 
 def tools_in(top: JsonObject) -> tuple[Tool, ...]:
     """Flattened, and each once: what an item declares later replaces what was declared before."""
+    listed = TOOL_LISTS.tools(list_or_none(top, "tools") or [], NAME, _listed)
     found: dict[tuple[str, str, str], Tool] = {}
-    listed = list_or_none(top, "tools") or []
-    is_searching = any(isinstance(tool, dict) and _is_search(tool) for tool in listed)
-    for tool in _flattened(listed, "tools", is_searching):
-        found[_identity(tool)] = tool
     given = top.get("input")
     for index, item in enumerate(given if isinstance(given, list) else ()):
         if isinstance(item, dict) and item.get("type") in _DECLARING:
             where = f"input[{index}].tools"
             for tool in _flattened(list_or_none(item, "tools", f"input[{index}]") or [], where, is_searching=False):
                 found[_identity(tool)] = tool
-    return tuple(found.values())
+    return tuple(({_identity(tool): tool for tool in listed} | found).values()) if found else listed
+
+
+def _listed(items: list[Any]) -> tuple[Tool, ...]:
+    is_searching = any(isinstance(tool, dict) and _is_search(tool) for tool in items)
+    return tuple({_identity(tool): tool for tool in _flattened(items, "tools", is_searching)}.values())
 
 
 def _identity(tool: Tool) -> tuple[str, str, str]:

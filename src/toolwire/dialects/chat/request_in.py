@@ -44,6 +44,7 @@ from ...wire.fields import (
 )
 from ..shared.foreign_forms import has_leftovers, is_foreign
 from ..shared.foreign_history import HistoryReader, without_choice
+from ..shared.histories import SMALL, DecodedHistories
 from ..shared.media.data import from_data, from_url
 from ..shared.media.policy import has_result_media
 from ..shared.requests import CACHE_HINT, split_result, with_hint
@@ -89,6 +90,7 @@ _NUMBERS = ("temperature", "top_p", "seed", "frequency_penalty", "presence_penal
 _SAMPLING = frozenset({*_NUMBERS, "stop", "n", "logprobs", "top_logprobs"})
 _DEFAULT_SAMPLING = Sampling()
 _PLAIN_OUTPUT = OutputFormat()
+_HISTORIES = DecodedHistories()  # of the process
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
 _CALL = frozenset({"id", "type", "function", "index"})
 _MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "refusal", "function_call"})
@@ -103,14 +105,18 @@ _KEPT = ("name", "audio", "annotations", "reasoning_details", "prefix", "partial
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
-    given = TOOL_LISTS.decode(body)
+    is_large = len(body) > SMALL
+    given, before = _HISTORIES.decode(body, TOOL_LISTS.decode) if is_large else (TOOL_LISTS.decode(body), None)
     known = None if _declares_elsewhere(given) else TOOL_LISTS.known(given, NAME)
     top = in_own_form(given) if known is None else given
     wire = body if top is given else b""
     effort = text_or_none(top, "reasoning_effort")
     model = need_name(top, "model", "")
     reader = HistoryReader(NAME, _any_part, members=_KEPT, result_parts=_RESULT_PARTS)
-    messages, tools = _messages(top, reader), tools_in(top) if known is None else known
+    messages = _messages(top, reader, before.messages if before is not None and top is given else ())
+    if is_large and top is given and not reader.losses and "functions" not in top:
+        _HISTORIES.add(body, top["messages"], messages, before)
+    tools = tools_in(top) if known is None else known
     if not tools:
         top = without_choice(top, reader)
     return Request(
@@ -153,11 +159,12 @@ def _extra(top: JsonObject) -> Extra:
     return {NAME: found} if found else {}
 
 
-def _messages(top: JsonObject, reader: HistoryReader) -> tuple[Message, ...]:
+def _messages(top: JsonObject, reader: HistoryReader, known: tuple[Message, ...]) -> tuple[Message, ...]:
+    """known: the first of them, which were decoded before."""
     items = reader.listed(top, "messages")
     is_old = "functions" in top and has_old_calls(items)
-    found: list[Message] = []
-    for index, item in enumerate(items):
+    found: list[Message] = [*known]
+    for index, item in enumerate(items[len(known) :] if known else items, len(known)):
         try:
             found.append(_message(item, f"messages[{index}]", is_old))
         except BadRequest as error:

@@ -107,6 +107,8 @@ class ToolListCache:
             wire = bytes(_decoder.decode(body).tools)
         except (msgspec.DecodeError, RecursionError):  # with lone surrogates, or nested too deeply for this decoder
             return
+        if len(wire) > _MAX_BYTES // 4:  # one list must not evict all others
+            return
         start = body.find(wire)
         lists = [_KnownList(wire, start, len(body) - start - len(wire), listed), *self._lists[: _MOST_LISTS - 1]]
         while sum(len(known.wire) for known in lists) > _MAX_BYTES:

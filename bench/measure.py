@@ -83,7 +83,7 @@ def check(target: Target, scenario: Scenario) -> Check:
 
 def measure(folder: Path, target: Target, scenario: Scenario, seconds: float, events: int) -> Sample:
     """events is what one answer has, by the check: a reply cut by the end of the run counts for its part."""
-    command, duration = _load_command(folder, target, scenario, seconds)
+    command, duration = load_command(folder, target, scenario, seconds)
     processes = process_tree(target.port)
     idle, cpu_before = resident_mb(processes), cpu_seconds(processes)
     peak = idle
@@ -194,7 +194,7 @@ def settle(processes: set[int], patience: float = 15) -> None:
             return
 
 
-def _load_command(folder: Path, target: Target, scenario: Scenario, seconds: float) -> tuple[list[str], float]:
+def load_command(folder: Path, target: Target, scenario: Scenario, seconds: float) -> tuple[list[str], float]:
     request = folder / "request"
     request.write_bytes(
         target.request(scenario.dialect, scenario.model, is_stream=scenario.is_stream, size=scenario.size)

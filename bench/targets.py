@@ -135,7 +135,7 @@ def wait_until_answers(target: Target, children: Children, seconds: float) -> st
 
 def start_toolwire(children: Children, mock_port: int) -> Target:
     port, path = free_port(), children.folder / "toolwire.toml"
-    path.write_text(_toolwire_config(port, mock_port))
+    path.write_text(toolwire_config(port, mock_port))
     command = [sys.executable, "-m", "toolwire", "serve", "--port", str(port), "--config", str(path)]
     children.start("toolwire", command, {"TOOLWIRE_BENCH_KEY": KEY})
     return Target("toolwire", f"http://127.0.0.1:{port}", version=f"Python {sys.version.split()[0]}")
@@ -165,7 +165,7 @@ def find_nginx() -> str | None:
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 
 
-def _toolwire_config(port: int, mock_port: int) -> str:
+def toolwire_config(port: int, mock_port: int) -> str:
     def models(prefix: str) -> str:
         return json.dumps([f"{prefix}-{model}" for model in MODELS])
 

@@ -67,7 +67,7 @@ class Prometheus:
             "toolwire_held_call_seconds", "Time that calls were held.", "backend", buckets=_HELD_SECONDS
         )
         # Labelled children of hot metrics: finding a child by its labels costs more than counting.
-        self._known: dict[tuple[str, str, int, str], tuple[Counter, Histogram, Histogram]] = {}
+        self._known: dict[tuple[str, str, int, str, bool], tuple[Counter, Histogram, Histogram, Counter | None]] = {}
         self._known_tokens: dict[str, tuple[Counter, Counter]] = {}
         self._known_calls: dict[tuple[str, str, str], Counter] = {}
         self._models: set[str] = set()
@@ -79,15 +79,16 @@ class Prometheus:
     def closed(self, record: Record) -> None:
         self._open.dec()
         backend = record.backend or "none"
-        key = (backend, record.dialect, record.status, record.outcome)
+        key = (backend, record.dialect, record.status, record.outcome, record.is_verbatim)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = (
                 self._requests.labels(backend, record.dialect, str(record.status), record.outcome),
                 self._seconds.labels(backend, record.dialect),
                 self._first.labels(backend, record.dialect),
+                self._verbatim.labels(backend) if record.is_verbatim else None,
             )
-        requests, seconds, first_byte = known
+        requests, seconds, first_byte, verbatim = known
         requests.inc()
         seconds.observe(max(0.0, record.ended - record.started))
         if record.first_byte:
@@ -99,8 +100,8 @@ class Prometheus:
                 self._known_tokens[backend] = tokens
             tokens[0].inc(record.usage.input)
             tokens[1].inc(record.usage.output)
-        if record.is_verbatim:
-            self._verbatim.labels(backend).inc()
+        if verbatim is not None:
+            verbatim.inc()
         if record.took_over:
             self._takeovers.labels(backend).inc()
         for kind, number in record.history.items():

@@ -16,7 +16,15 @@ from tests.backends.http.certificates import tls as tls
 from tests.backends.http.loopback import CHUNKED, Handler, Loopback, Run, run_each
 from tests.backends.several_addresses import info, refusing, resolver, silent
 from toolwire.backends.http import connection
-from toolwire.backends.http.transport import HttpRoute, Timeouts, Transport, TransportError, encode_head, parse_target
+from toolwire.backends.http.transport import (
+    HttpRoute,
+    Timeouts,
+    Transport,
+    TransportError,
+    encode_head,
+    length_field,
+    parse_target,
+)
 
 HELLO = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
 
@@ -93,7 +101,9 @@ def free_port() -> int:
 
 def head_of(url: str, headers: dict[str, str] | None = None, *, method: str = "POST", length: int = 2) -> list[str]:
     return (
-        encode_head(method, HttpRoute(parse_target(url), None), headers or {}, length).decode("latin-1").split("\r\n")
+        (encode_head(method, HttpRoute(parse_target(url), None), headers or {}) + length_field(method, length))
+        .decode("latin-1")
+        .split("\r\n")
     )
 
 
@@ -195,12 +205,32 @@ def test_bad_urls(url: str) -> None:
 @given(st.text(max_size=30), st.dictionaries(st.text(max_size=8), st.text(max_size=8), max_size=3))
 def test_any_head_is_one_head(path: str, headers: dict[str, str]) -> None:
     try:
-        head = encode_head("POST", HttpRoute(parse_target(f"http://model.test/{path}"), None), headers, 0)
+        head = encode_head("POST", HttpRoute(parse_target(f"http://model.test/{path}"), None), headers)
+        head += length_field("POST", 0)
     except ValueError:
         return
     assert head.count(b"\r\n\r\n") == 1
     assert head.endswith(b"\r\n\r\n")
     assert head.count(b"\n") == head.count(b"\r") == head.count(b"\r\n") <= len(headers) + 5
+
+
+def test_each_request_has_its_own_head(run: Run) -> None:
+    heads: list[bytes] = []
+
+    async def main() -> None:
+        async with Loopback(repeating(*[HELLO] * 5, heads=heads)) as server:
+            transport = Transport(environ={})
+            for value, method in (("one", "GET"), ("two", "GET"), ("one", "GET"), ("one", "DELETE"), ("three", "POST")):
+                url = f"http://127.0.0.1:{server.port}/"
+                await (await transport.send(method, url, {"x-key": value})).read_all(100)
+            await transport.close()
+
+    run(main())
+    found = [(head.split(b" ")[0], head.partition(b"x-key: ")[2].partition(b"\r\n")[0]) for head in heads]
+    expected = [(b"GET", b"one"), (b"GET", b"two"), (b"GET", b"one"), (b"DELETE", b"one"), (b"POST", b"three")]
+    assert found[: len(expected)] == expected
+    assert heads[0] == heads[2]
+    assert [b"content-length: 0\r\n" in head for head in heads[:5]] == [False] * 4 + [True]
 
 
 def test_connection_is_reused(run: Run) -> None:

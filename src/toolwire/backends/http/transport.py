@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import TypeAlias
 from urllib.parse import quote as percent_encode
@@ -32,7 +32,10 @@ _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _INJECTION = re.compile(r"[\r\n\0]")
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 _DEFAULT_TIMEOUTS = Timeouts()
+_BODILESS = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 _MAX_ROUTES = 1024
+_MAX_HEADS = 256
+_MAX_HEAD = 8192  # bytes; clients choose some of the headers
 # Headers that frame a message or belong to one hop are set here; a caller that forwards headers must not break them.
 _OURS = frozenset(
     {
@@ -110,6 +113,7 @@ class Transport:
         self._ssl_context = ssl_context
         self._resolve = resolve
         self._routes: dict[str, HttpRoute] = {}
+        self._heads: dict[Hashable, bytes] = {}  # of recent requests; most differ only in their length
         self._idle: dict[PoolKey, list[HttpConnection]] = {}
         self._live: set[HttpConnection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
@@ -129,7 +133,9 @@ class Transport:
             raise RuntimeError("This transport is closed; make a new one.")
         limits = timeouts or self._timeouts
         route = self._routes.get(url) or self._add_route(url)
-        outgoing = Outgoing(method, encode_head(method, route, headers, len(body)), body)
+        fields = (method, url, *headers.items())
+        head = self._heads.get(fields) or self._add_head(fields, encode_head(method, route, headers))
+        outgoing = Outgoing(method, head + length_field(method, len(body)), body)
         kept = self._take_idle(route.key)
         if kept is not None:
             try:
@@ -158,6 +164,13 @@ class Transport:
             self._routes.clear()
         self._routes[url] = route
         return route
+
+    def _add_head(self, fields: Hashable, head: bytes) -> bytes:
+        if len(self._heads) >= _MAX_HEADS:
+            self._heads.clear()
+        if len(head) <= _MAX_HEAD:
+            self._heads[fields] = head
+        return head
 
     def _take_idle(self, key: PoolKey) -> HttpConnection | None:
         """The one used last: it is the least likely to be closed, and the others expire."""
@@ -287,8 +300,9 @@ def parse_target(url: str) -> HttpTarget:
     )
 
 
-def encode_head(method: str, route: HttpRoute, headers: Mapping[str, str], length: int) -> bytes:
-    """The request line and headers. Raises ValueError for a method or header that could smuggle another request."""
+def encode_head(method: str, route: HttpRoute, headers: Mapping[str, str]) -> bytes:
+    """The request line and headers, without the length of the body and the end of the head. Raises ValueError for a method or
+    header that could smuggle another request."""
     if not _TOKEN.fullmatch(method):
         raise ValueError(f"The method {quote(method)} is not an HTTP token.")
     lines = [f"{method} {route.start}"]
@@ -306,14 +320,17 @@ def encode_head(method: str, route: HttpRoute, headers: Mapping[str, str], lengt
             raise ValueError(f"The value of the header {quote(name)} has characters outside Latin-1.")
         lines.append(f"{name}: {value}")
     lines.append("accept-encoding: identity")
-    if length or method not in ("GET", "HEAD", "DELETE", "OPTIONS"):
-        lines.append(f"content-length: {length}")
     if route.target.authorization and "authorization" not in names:
         lines.append(f"authorization: {route.target.authorization}")
     if route.proxy is not None and route.proxy.authorization and not route.is_tls:
         lines.append(f"proxy-authorization: {route.proxy.authorization}")
-    lines.append("\r\n")
+    lines.append("")
     return "\r\n".join(lines).encode("latin-1")
+
+
+def length_field(method: str, length: int) -> bytes:
+    """The last field of a head, and its end."""
+    return b"content-length: %d\r\n\r\n" % length if length or method not in _BODILESS else b"\r\n"
 
 
 async def _ask_for_tunnel(route: HttpRoute, connection: HttpConnection) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from cyclopts import App
 
 from toolwire import __version__
-from toolwire.cli.app import run
+from toolwire.cli.app import COMMANDS, run
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,3 +67,19 @@ def test_a_mistake_in_the_file_shows_no_traceback(module: str, tmp_path: Path) -
     assert done.stderr == (
         'toolwire: toolwire.toml, line 2, server.port: found "x"; expected a whole number from 1 to 65535.\n'
     )
+
+
+@pytest.mark.parametrize("place", COMMANDS)
+def test_the_list_of_commands_shows_what_each_says_of_itself(place: str) -> None:
+    module, _, name = place.partition(":")
+    command = getattr(importlib.import_module(f"toolwire.cli.{module}"), name)
+    described = command.help if isinstance(command, App) else command.__doc__
+    assert described == COMMANDS[place]
+
+
+def test_the_list_of_commands_is_shown_without_importing_them() -> None:
+    code = (
+        "import sys; from toolwire.cli.app import run; run(['--help']); "
+        "sys.exit(any(name.startswith('toolwire.config') for name in sys.modules))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL, timeout=30)

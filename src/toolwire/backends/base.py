@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from msgspec import Struct
 
-from ..calls.validation import LocalCall
 from ..errors import UpstreamError
 from ..events import Event
 from ..profiles import PLAIN, Profile
 from ..types import Loss, Request
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # so that commands that only read the configuration start quickly
+    from ..calls.validation import LocalCall
     from ..config.values import BackendConfig
     from .http.transport import Transport
 

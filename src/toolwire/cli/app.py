@@ -11,15 +11,7 @@ from cyclopts import App, CycloptsError
 
 from .. import __version__
 from ..errors import GatewayError, UpstreamError
-from .chat.command import chat
-from .connect import connect
-from .doctor import doctor
 from .entry import INTERRUPTED
-from .models import models
-from .serve import serve
-from .simulate import simulate
-from .stats import stats
-from .vscode import vscode
 
 PROBLEM_FOUND = 1
 WRONG_USAGE = 2
@@ -33,14 +25,19 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-app.command(serve)
-app.command(models)
-app.command(doctor)
-app.command(connect)
-app.command(stats)
-app.command(chat)
-app.command(simulate)
-app.command(vscode)
+# A command is imported when it runs. The list of commands shows these texts, which are also their docstrings.
+COMMANDS = {
+    "serve:serve": "Start the gateway.",
+    "models:models": "List the models of every back end, as backend/model, and the aliases.",
+    "doctor:doctor": "Check configuration, address, store and every back end; exit with 1 if there is a problem.",
+    "connect:connect": "Show the settings that make a client use this gateway; without a client, list the clients.",
+    "stats:stats": "Compare back ends and models by error rate and accuracy, from the counts of the gateway.",
+    "chat.command:chat": "Chat with a model that may use tools. With a prompt, as an argument or in a pipe, answer it and exit.",
+    "simulate:simulate": "Run a simulator of a vendor's server on this machine.",
+    "vscode:vscode": "Connect VS Code to the gateway with an extension.",
+}
+for place, text in COMMANDS.items():
+    app.command(f"toolwire.cli.{place}", name=place.partition(":")[2], help=text)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ The response's head is written together with the first bytes of its body: one sy
 from __future__ import annotations
 
 import asyncio
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Awaitable, MutableMapping, Sequence
 from http import HTTPStatus
 from typing import Any, Protocol, TypeAlias
 
@@ -26,6 +26,7 @@ def closing_response(status: int, body: bytes, headers: Sequence[tuple[bytes, by
 class Connection(Protocol):
     """What a request needs of the connection it came on."""
 
+    loop: asyncio.AbstractEventLoop
     is_leaving: bool  # no request follows those that have arrived
     is_congested: bool  # the client reads more slowly than the application writes
 
@@ -56,6 +57,8 @@ class HttpRequest:
         self._wants_continue = wants_continue
         self._pieces: list[bytes] = []
         self._news = asyncio.Event()
+        self._is_taken = False  # the application has the whole body
+        self._end: asyncio.Future[MutableMapping[str, Any]] | None = None  # that the application waits for
         self._head = b""
         self._is_chunked = False
         self._is_bodiless = False
@@ -74,9 +77,17 @@ class HttpRequest:
     def disconnect(self) -> None:
         """The client cannot be answered any more: the application hears of it, and what it still sends is dropped."""
         self.is_gone = True
-        self._news.set()
+        self._announce_end()
 
-    async def receive(self) -> MutableMapping[str, Any]:
+    def receive(self) -> Awaitable[MutableMapping[str, Any]]:
+        """After the whole body only the end can follow. It is awaited by a future, which costs less than a task."""
+        is_awaited = self._end is not None and not self._end.done()
+        if not self._is_taken or self.is_gone or self.is_answered or is_awaited:
+            return self._receive()
+        self._end = self._connection.loop.create_future()
+        return self._end
+
+    async def _receive(self) -> MutableMapping[str, Any]:
         if self._wants_continue and not (self.is_gone or self.is_started):
             self._wants_continue = False
             if not self._pieces and not self.is_complete:
@@ -87,6 +98,7 @@ class HttpRequest:
         if self.is_gone or self.is_answered:
             return {"type": "http.disconnect"}
         pieces, self._pieces, self.held = self._pieces, [], 0
+        self._is_taken = self.is_complete
         self._connection.body_taken()
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         return {"type": "http.request", "body": body, "more_body": not self.is_complete}
@@ -108,8 +120,13 @@ class HttpRequest:
             self._connection.write(data)
         if is_last:
             self.is_answered = True
-            self._news.set()
+            self._announce_end()
             self._connection.answered(self)
+
+    def _announce_end(self) -> None:
+        self._news.set()
+        if self._end is not None and not self._end.done():
+            self._end.set_result({"type": "http.disconnect"})
 
     def _start(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """A response that starts before its request's body has arrived is the last one of the connection: nothing on the

@@ -64,7 +64,7 @@ class Protocol(asyncio.Protocol):
         self._max_head = (
             self._limits.max_head_kb << 10
         ) + _PIECE  # the piece that ends a head may hold other bytes too
-        self._loop = _loop or asyncio.get_running_loop()
+        self.loop = _loop or asyncio.get_running_loop()
         self._parser: Any = httptools.HttpRequestParser(self)
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
@@ -302,7 +302,7 @@ class Protocol(asyncio.Protocol):
 
     def _start(self, request: HttpRequest) -> None:
         self.deadline = math.inf
-        task = self._loop.create_task(self._app(request.scope, request.receive, request.send))
+        task = self.loop.create_task(self._app(request.scope, request.receive, request.send))
         self._connections.tasks.add(task)
         task.add_done_callback(partial(self._ended, request))
 
@@ -351,7 +351,7 @@ class Protocol(asyncio.Protocol):
         socket = WebSocketConnection(self._app, scope, self._connections.connections, longest)
         socket.connection_made(self.transport)
         self.transport.set_protocol(socket)
-        task = self._loop.create_task(socket.run())
+        task = self.loop.create_task(socket.run())
         task.add_done_callback(self._connections.tasks.discard)
         self._connections.tasks.add(task)
         if self._position < len(self._unread):

@@ -205,6 +205,8 @@ def load_command(folder: Path, target: Target, scenario: Scenario, seconds: floa
     options |= {"seconds": duration, "warmup": warmup}
     if scenario.is_stream:
         options |= {"end": END_MARKS[scenario.dialect], "events-min": 1}
+    if scenario.rate:
+        options |= {"rate": scenario.rate}
     if scenario.is_paced:
         options |= {"stagger": 4000}
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]

@@ -28,6 +28,7 @@ class Scenario:
     connections: int
     size: Size = "small"
     chunks: int = 0
+    rate: int = 0  # requests a second over all connections; 0: each client sends as soon as it has its answer
 
     @property
     def is_stream(self) -> bool:
@@ -48,8 +49,10 @@ class Scenario:
 
 
 SCENARIOS = (
+    Scenario("rate.300", "whole reply, 300 a second", "chat", "oa-plain", 32, rate=300),
     Scenario("plain.c1", "whole reply, 1 at a time", "chat", "oa-plain", 1),
     Scenario("plain.c16", "whole reply, 16 at a time", "chat", "oa-plain", 16),
+    Scenario("plain.c64", "whole reply, 64 at a time", "chat", "oa-plain", 64),
     Scenario("big.c1", "150 KB request with 40 tools", "chat", "oa-plain", 1, "big"),
     Scenario("text.c16", "stream of text, at full speed", "chat", "oa-text", 16, "small", TEXT_CHUNKS),
     Scenario("tools.c16", "streamed tool call, at full speed", "chat", "oa-tools", 16, "tools", FRAGMENTS),

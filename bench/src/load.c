@@ -1,8 +1,8 @@
 /* Clients that ask the same thing over and over: one thread, epoll, keep-alive, each sends again when its answer is
- * whole.
+ * whole, or with --rate when its turn comes: so many requests a second over all connections.
  *
  * usage: load --port P --request FILE [--host 127.0.0.1] [--connections N] [--seconds S] [--warmup S] [--stagger US]
- *             [--end TEXT] [--events-min N]
+ *             [--end TEXT] [--events-min N] [--rate R]
  *
  * FILE holds the whole request, head and body. An answer is good when its status is 2xx, TEXT was in it, and it had at
  * least N "data:" lines. "@@" and 16 digits in such a line are the time the model sent it (ns, CLOCK_MONOTONIC), which
@@ -35,6 +35,7 @@ typedef struct {
   int fd, state, status, is_stream, events, has_ended, closes, wants_out;
   size_t sent;           /* of the request */
   uint64_t asked, first; /* when the request began to go out, and when the first event came */
+  uint64_t due;          /* with a rate: when the next request may go out; 0 while an answer is awaited */
   size_t left;           /* of the body or of this chunk */
   char head[16384];
   size_t head_size;
@@ -49,6 +50,8 @@ static int poller;
 static const char *end_text;
 static int events_min;
 static uint64_t measure_from, measure_until;
+static double rate;
+static uint64_t last_slot; /* of the rate */
 
 static samples whole_time, first_time, transit_time;
 static unsigned long good, bad, good_all, events_all, marks_all;
@@ -103,7 +106,7 @@ static void begin(client *c) {
   c->sent = c->head_size = c->line_size = 0;
   c->status = c->events = c->closes = c->is_stream = 0;
   c->has_ended = !end_text;
-  c->first = 0;
+  c->first = c->due = 0;
   c->asked = now();
 }
 
@@ -195,6 +198,13 @@ static void on_body(client *c, const char *data, size_t size, uint64_t time) {
   keep(c, data, size);
 }
 
+static void ask_again(client *c) {
+  int closes = c->closes;
+  begin(c);
+  if (closes || !send_request(c))
+    reopen(c);
+}
+
 static void on_whole(client *c, uint64_t time) {
   if (c->line_size)
     on_line(c, c->line, c->line_size, time);
@@ -208,10 +218,13 @@ static void on_whole(client *c, uint64_t time) {
       add(&first_time, c->first - c->asked);
     }
   }
-  int closes = c->closes;
-  begin(c);
-  if (closes || !send_request(c))
-    reopen(c);
+  if (rate > 0 && !c->closes) {
+    last_slot += 1e9 / rate;
+    if (last_slot < time) /* the target is behind: what it has missed is not made up for */
+      last_slot = time;
+    c->due = last_slot;
+  } else
+    ask_again(c);
 }
 
 static const char *header(const char *head, const char *name) {
@@ -373,8 +386,11 @@ static void run(int connections, double seconds, double warmup, long stagger_us)
   for (uint64_t time; (time = now()) <= measure_until;) {
     while (opened < connections && (uint64_t)opened * stagger_us * 1000 <= time - started)
       open_client(&clients[opened++]);
+    for (int i = 0; rate > 0 && i < opened; i++)
+      if (clients[i].due && clients[i].due <= time)
+        ask_again(&clients[i]);
     struct epoll_event events[256];
-    int ready = epoll_wait(poller, events, 256, opened < connections ? 1 : 20);
+    int ready = epoll_wait(poller, events, 256, opened < connections || rate > 0 ? 1 : 20);
     for (int i = 0; i < ready; i++)
       handle(&events[i]);
   }
@@ -405,6 +421,8 @@ int main(int count, char **arguments) {
       end_text = value;
     else if (!strcmp(name, "--events-min"))
       events_min = atoi(value);
+    else if (!strcmp(name, "--rate"))
+      rate = atof(value);
   }
   read_request(path);
   signal(SIGPIPE, SIG_IGN);

@@ -156,3 +156,38 @@ def test_a_client_that_waits_and_is_refused_need_not_send_its_body() -> None:
     assert (response.status, response.is_last) == (413, True)
     assert line.wire.has_eof
     assert not line.wire.ended
+
+
+DISCONNECT = {"type": "http.disconnect"}
+
+
+class Waiting:
+    """Waits for the end of its request in several places, one of which gives up; answers if it should."""
+
+    def __init__(self, *, is_answered: bool) -> None:
+        self._is_answered = is_answered
+        self.received: list[Any] = []
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        self.received.append(await receive())
+        given_up, first, second = (asyncio.ensure_future(receive()) for _ in range(3))
+        given_up.cancel()
+        third = asyncio.ensure_future(receive())
+        if self._is_answered:
+            await send(start(200, length(0)))
+            await send(body(b""))
+        self.received += await asyncio.gather(first, second, third)
+        self.received.append(await receive())
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_everybody_who_waits_hears_of_the_end(is_answered: bool) -> None:
+    application = Waiting(is_answered=is_answered)
+
+    async def main() -> None:
+        line = Line(application)
+        await line.hear(GET)
+        await line.hang_up()
+
+    asyncio.run(main())
+    assert application.received == [{"type": "http.request", "body": b"", "more_body": False}, *[DISCONNECT] * 4]

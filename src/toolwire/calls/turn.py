@@ -212,8 +212,7 @@ class CallMonitor:
         events = self._named(events)
         for event in events:
             if type(event) is Finished:
-                if self._ended:
-                    self._validate(cut_choices(event))
+                self._validate(cut_choices(event))
             elif type(event) is PartEnded and type(event.part) is ToolCall:
                 self._ended.append((event.choice, event.part))
         return events

@@ -14,8 +14,6 @@ from toolwire.dialects.shared.tool_lists import TOOL_LISTS, ToolListCache
 from toolwire.errors import BadRequest
 from toolwire.types import RecurringTools, Request, Tool
 
-pytestmark = pytest.mark.slow
-
 GOOD = {"type": "object", "properties": {"a": {"type": "string"}}}
 BAD = {"type": "object", "properties": {"a": {"type": 5}}}
 

@@ -113,8 +113,9 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     effort = text_or_none(top, "reasoning_effort")
     model = need_name(top, "model", "")
     reader = HistoryReader(NAME, _any_part, members=_KEPT, result_parts=_RESULT_PARTS)
-    messages = _messages(top, reader, before.messages if before is not None and top is given else ())
-    if is_large and top is given and not reader.losses and "functions" not in top:
+    may_recur = is_large and top is given and "functions" not in top
+    messages = _messages(top, reader, before.messages if before is not None and may_recur else ())
+    if may_recur and not reader.losses:
         _HISTORIES.add(body, top["messages"], messages, before)
     tools = tools_in(top) if known is None else known
     if not tools:

@@ -107,7 +107,8 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         top = {**top, "system": reader.head_text(top["system"], "system")}
         head = system_in(top["system"])
     found = _messages(top, reader)
-    if _BETA not in headers and not {message.role for message in found}.isdisjoint(_INSTRUCTIONS):
+    is_moved = _BETA not in headers and not {message.role for message in found}.isdisjoint(_INSTRUCTIONS)
+    if is_moved:
         top, head, found = _without_system_messages(top, head, found, reader)
     messages, tools = (*head, *found), tools_in(top)
     if not tools and "tool_choice" in top:
@@ -134,9 +135,13 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         origin=NAME,
         source=top,
         # Seals are internal and must not reach a back end. A count request is sent as bytes, without sealed reasoning.
-        wire=body if WIRE_MARK not in body else encode(_unsealed(top)) if is_counting else b"",
+        wire=encode(_unsealed(top)) if is_counting and WIRE_MARK in body else _wire(body, is_counting or not is_moved),
         headers=dict(headers),
     )
+
+
+def _wire(body: bytes, is_sent: bool) -> bytes:
+    return body if is_sent and WIRE_MARK not in body else b""
 
 
 def _extra(top: JsonObject) -> Extra:
@@ -180,14 +185,12 @@ def _without_system_messages(
 ) -> tuple[JsonObject, tuple[Message, ...], tuple[Message, ...]]:
     """Only newer versions of the API have instructions among the messages. The first ones become the system prompt; the others
     have no source, and become notes where they are."""
-    if not any(message.role in _INSTRUCTIONS and not message.declares_tools for message in messages):
-        return top, head, messages
-    reader.note("role", "messages", "the dialect has no instructions among the messages")
     count = 0
     while count < len(messages) and messages[count].role in _INSTRUCTIONS and not messages[count].declares_tools:
         count += 1
     texts = [part for message in messages[:count] for part in message.parts if isinstance(part, Text)]
     if texts and count < len(messages):
+        reader.note("role", "messages[0].role", "instructions before the first message are part of the system prompt")
         given = top.get("system") or []
         given = [{"type": "text", "text": given}] if isinstance(given, str) else given
         top = {**top, "system": [*given, *({"type": "text", "text": part.text} for part in texts if part.text)]}

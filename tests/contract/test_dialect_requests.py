@@ -155,8 +155,8 @@ RICH: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def read(dialect: str, body: Any) -> Request:
-    return DIALECTS[dialect].decode_request(json.dumps(body).encode(), {})
+def read(dialect: str, body: Any, headers: dict[str, str] | None = None) -> Request:
+    return DIALECTS[dialect].decode_request(json.dumps(body).encode(), headers or {})
 
 
 def written(dialect: str, request: Request) -> Any:
@@ -311,7 +311,8 @@ def test_the_requests_of_real_clients(path: Path) -> None:
     assert recording["client"]
     assert path.stat().st_size < 20_000
     dialect = next(name for name in NAMES if path.stem.split(".")[1].startswith(name))
-    request = read(dialect, recording["body"])
+    headers = {"anthropic-beta": "mid-conversation-system"} if "beta=true" in recording.get("path", "") else {}
+    request = read(dialect, recording["body"], headers)
     asks_for_usage = {"stream_options": {"include_usage": True}} if dialect == "chat" and request.stream else {}
     assert written(dialect, request) == recording["body"] | asks_for_usage
     for other in ALL:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import asking
+from tests.dialects.codec_harness import make_request
 from toolwire.config.file import load
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import (
@@ -160,7 +160,7 @@ def test_the_examples_of_the_page_load(tmp_path: Path) -> None:
 
 def test_refused_members_are_dropped_and_reported() -> None:
     sampling = {"temperature": 0.5, "stop_sequences": ["x"], "top_k": 3}
-    request = asking("messages", **sampling)
+    request = make_request("messages", **sampling)
     body = json.loads(DIALECTS["chat"].encode_request(request, PLAIN_CHAT).body)
     refusing = Profile(name="odd", refused=frozenset({"temperature", "logprobs"}))
     encoded = DIALECTS["chat"].encode_request(request, refusing)
@@ -171,7 +171,7 @@ def test_refused_members_are_dropped_and_reported() -> None:
 
 
 def test_members_of_the_same_dialect_are_unchanged() -> None:
-    body = json.loads(DIALECTS["chat"].encode_request(asking("chat", n=2, logprobs=True), GROQ).body)
+    body = json.loads(DIALECTS["chat"].encode_request(make_request("chat", n=2, logprobs=True), GROQ).body)
     assert (body["n"], body["logprobs"]) == (2, True)
 
 

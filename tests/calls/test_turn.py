@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.backends.event_contract import check_events
 from tests.calls.streams import BROKEN, RIGHT, WRONG, call, checking, cuts, events_of, quickly, sliced, streams
-from tests.dialects.playing import asking, minting
+from tests.dialects.codec_harness import make_request, numbered_ids
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.turn import CallCounter, CallMonitor, Turn, has_tools
 from toolwire.calls.validation import CallTally, CallValidator, OfferedTools, ToolOffer
@@ -39,7 +39,7 @@ USAGE = Usage(input=5, output=5)
 
 
 def turn(**members: Any) -> Turn:
-    return Turn(asking("chat", **members), minting())
+    return Turn(make_request("chat", **members), numbered_ids())
 
 
 def call_events(index: int, call_id: str, raw: str = "{}", choice: int = 0) -> list[Event]:
@@ -142,7 +142,7 @@ def test_H145_missing_usage_changes_nothing_for_who_did_not_ask() -> None:
 
 def test_arguments_that_did_not_parse_are_counted() -> None:
     tally = CallTally()
-    one = Turn(asking("chat"), minting(), observer=CallCounter(tally))
+    one = Turn(make_request("chat"), numbered_ids(), observer=CallCounter(tally))
     one.send(
         [
             *call_events(0, "a", '{"x'),
@@ -380,9 +380,9 @@ def test_the_splitter_is_built_with_the_first_text_part_and_keeps_earlier_indexe
 
     def make(first: int) -> CallSplitter:
         firsts.append(first)
-        return CallSplitter(OfferedTools(offer, Schemas(), False), offer, minting(), SplitterPolicy(), first)
+        return CallSplitter(OfferedTools(offer, Schemas(), False), offer, numbered_ids(), SplitterPolicy(), first)
 
-    one = Turn(asking("chat"), minting(), splitter=make)
+    one = Turn(make_request("chat"), numbered_ids(), splitter=make)
     events = events_of(call(), Text(text='<tool_call>\n{"name": "weather", "arguments": {}}\n</tool_call>'))
     head = [event for event in events if not (isinstance(event, PartStarted) and event.index)][:3]
     assert one.send(head) is head

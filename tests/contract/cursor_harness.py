@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tests.contract.harness import Said, answered, talk
+from tests.contract.harness import HistoryEntry, answered, talk
 from tests.server.answers import PATHS
 from tests.server.harness import LONG, Answer, Gateway, ask, gateway, server_config
 from toolwire.backends.cursor.simulator.journal import Run
@@ -34,7 +34,7 @@ class CursorStage:
         return self.simulator.journal.runs
 
     def ask(
-        self, *steps: Said, dialect: str = "chat", stream: bool = True, has_tools: bool = True, **more: Any
+        self, *steps: HistoryEntry, dialect: str = "chat", stream: bool = True, has_tools: bool = True, **more: Any
     ) -> Answer:
         """The answer that a client of this dialect gets for a conversation."""
         tools = {"look": SCHEMA} if has_tools else {}
@@ -43,7 +43,7 @@ class CursorStage:
 
     def chat(self, text: str) -> list[Any]:
         """The parts of the answer to one message of a client without tools."""
-        return answered("chat", self.ask(Said("user", text), has_tools=False))
+        return answered("chat", self.ask(HistoryEntry("user", text), has_tools=False))
 
     @staticmethod
     def text(parts: Sequence[Any]) -> str:
@@ -91,7 +91,7 @@ def simulating(simulator: Simulator) -> Iterator[Simulator]:
         loop.close()
 
 
-def after(steps: tuple[Said, ...], calls: Sequence[ToolCall], text: str) -> tuple[Said, ...]:
+def after(steps: tuple[HistoryEntry, ...], calls: Sequence[ToolCall], text: str) -> tuple[HistoryEntry, ...]:
     """The conversation with these calls and a result for each."""
-    made = [Said("call", call.raw, call.id, call.name) for call in calls]
-    return (*steps, *made, *(Said("result", text, call.id) for call in calls))
+    made = [HistoryEntry("call", call.raw, call.id, call.name) for call in calls]
+    return (*steps, *made, *(HistoryEntry("result", text, call.id) for call in calls))

@@ -38,7 +38,7 @@ def tools(dialect: str, schema: Any = SCHEMA) -> list[Any]:
     return [{"name": "weather", "input_schema": schema}]
 
 
-class Asked:
+class ClientAnswer:
     def __init__(self, seen: Seen, status: int, headers: dict[str, str], raw: bytes) -> None:
         self.seen = seen
         self.status = status
@@ -47,7 +47,7 @@ class Asked:
         self.raw = raw
 
 
-def ask(server: Gateway, client: str, model: str, *, stream: bool, headers: Any = (), **more: Any) -> Asked:
+def ask(server: Gateway, client: str, model: str, *, stream: bool, headers: Any = (), **more: Any) -> ClientAnswer:
     body = question(client, model, stream=stream, **({"tools": tools(client)} | more))
     if client == "chat" and stream:
         body["stream_options"] = {"include_usage": True}
@@ -60,7 +60,7 @@ def ask(server: Gateway, client: str, model: str, *, stream: bool, headers: Any 
     connection.close()
     is_stream = "event-stream" in (answer.getheader("content-type") or "")
     found = {name.lower(): value for name, value in answer.getheaders()}
-    return Asked(see(client, raw, stream=is_stream), answer.status, found, raw)
+    return ClientAnswer(see(client, raw, stream=is_stream), answer.status, found, raw)
 
 
 def counters(server: Gateway, backend: str, model: str) -> dict[str, float]:

@@ -7,8 +7,18 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.dialects.playing import asking, body_in, events_in
-from tests.dialects.wires import DONE, Numbered, block, call, chunk, json_delta, message_end, message_start, tool_use
+from tests.dialects.codec_harness import body_in, events_in, make_request
+from tests.dialects.upstream_events import (
+    DONE,
+    Numbered,
+    block,
+    call,
+    chunk,
+    json_delta,
+    message_end,
+    message_start,
+    tool_use,
+)
 from tests.server.answers import KINDS, PATHS
 from tests.server.harness import (
     LAST_CHUNK,
@@ -36,8 +46,8 @@ CROSSED = [(client, backend) for client, backend in PAIRS if client != backend]
 SCHEMA: Body = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
 
 
-class Said(NamedTuple):
-    """One step of a conversation: user, assistant and system have text, a call has arguments as text, a result has the id of its call."""
+class HistoryEntry(NamedTuple):
+    """One entry of a conversation: user, assistant and system have text, a call has arguments as text, a result has the id of its call."""
 
     role: str
     text: str
@@ -57,7 +67,7 @@ class Stage:
 
     def sent(self, client: str, backend: str, body: Body) -> tuple[Body, Answer]:
         """The request that the back end received, and the answer."""
-        answer = self.ask(client, backend, body, text_play(spoken(backend)))
+        answer = self.ask(client, backend, body, text_play(dialect_of(backend)))
         assert answer.status == 200, answer.body
         return self.received()[-1].json, answer
 
@@ -101,18 +111,20 @@ def on_stage(*variants: tuple[str, Body], keep_alive: float = 15.0) -> Iterator[
         upstream.close()
 
 
-def spoken(backend: str) -> str:
+def dialect_of(backend: str) -> str:
     return backend.partition("-")[0]
 
 
-def talk(dialect: str, *steps: Said, tools: dict[str, Body] | None = None, stream: bool = True, **more: Any) -> Body:
+def talk(
+    dialect: str, *steps: HistoryEntry, tools: dict[str, Body] | None = None, stream: bool = True, **more: Any
+) -> Body:
     """A request with this conversation, and tools with these names."""
     tools = {"weather": SCHEMA, "now": SCHEMA} if tools is None else tools
     write = {"chat": _chat, "responses": _responses, "messages": _messages}[dialect]
-    return {**write(steps or (Said("user", "hi"),), tools), "stream": stream, **more}
+    return {**write(steps or (HistoryEntry("user", "hi"),), tools), "stream": stream, **more}
 
 
-def _chat(steps: tuple[Said, ...], tools: dict[str, Body]) -> Body:
+def _chat(steps: tuple[HistoryEntry, ...], tools: dict[str, Body]) -> Body:
     messages: list[Body] = []
     for step in steps:
         if step.role == "call":
@@ -130,7 +142,7 @@ def _chat(steps: tuple[Said, ...], tools: dict[str, Body]) -> Body:
     return {"messages": messages, **({"tools": offered} if offered else {})}
 
 
-def _responses(steps: tuple[Said, ...], tools: dict[str, Body]) -> Body:
+def _responses(steps: tuple[HistoryEntry, ...], tools: dict[str, Body]) -> Body:
     items: list[Body] = []
     for step in steps:
         if step.role == "call":
@@ -143,7 +155,7 @@ def _responses(steps: tuple[Said, ...], tools: dict[str, Body]) -> Body:
     return {"input": items, "store": False, **({"tools": offered} if offered else {})}
 
 
-def _messages(steps: tuple[Said, ...], tools: dict[str, Body]) -> Body:
+def _messages(steps: tuple[HistoryEntry, ...], tools: dict[str, Body]) -> Body:
     messages: list[Body] = []
     for step in steps:
         role = {"call": "assistant", "result": "user"}.get(step.role, step.role)
@@ -183,20 +195,20 @@ def calls_play(dialect: str, *calls: tuple[str, str, list[str]]) -> list[Step]:
         for index, (_, name, pieces) in enumerate(calls):
             stream.call(index, name, *pieces)
         frames = [stream.completed().wire]
-    return played(*frames)
+    return stream_steps(*frames)
 
 
 def text_play(dialect: str, text: str = "fine") -> list[Step]:
     """The back end always streams; the gateway sends what the client requested."""
     if dialect == "chat":
-        return played(chunk({"role": "assistant", "content": text}), chunk(finish="stop"), DONE)
+        return stream_steps(chunk({"role": "assistant", "content": text}), chunk(finish="stop"), DONE)
     if dialect == "messages":
         text_block = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": text})
-        return played(message_start(), text_block, message_end())
-    return played(Numbered().created().message(0, text).completed().wire)
+        return stream_steps(message_start(), text_block, message_end())
+    return stream_steps(Numbered().created().message(0, text).completed().wire)
 
 
-def played(*frames: bytes) -> list[Step]:
+def stream_steps(*frames: bytes) -> list[Step]:
     return [stream_head(), *(http_chunk(frame) for frame in frames), LAST_CHUNK]
 
 
@@ -204,7 +216,7 @@ def answered(client: str, answer: Answer, *, stream: bool = True) -> list[Part]:
     """The parts of an answer as a client of this dialect reads it; also checks the event contract."""
     assert answer.status == 200, answer.body
     if stream:
-        return list(fold(events_in(client, _without_comments(answer.body), request=asking(client))).parts_of(0))
+        return list(fold(events_in(client, _without_comments(answer.body), request=make_request(client))).parts_of(0))
     return list(fold(body_in(client, answer.body)).parts_of(0))
 
 
@@ -212,7 +224,7 @@ def _without_comments(body: bytes) -> bytes:
     return b"".join(part + b"\n\n" for part in body.split(b"\n\n")[:-1] if not part.startswith(b":"))
 
 
-class Asked:
+class UpstreamRequest:
     """A request as a back end of this dialect decodes it."""
 
     def __init__(self, dialect: str, body: Body) -> None:

@@ -102,7 +102,7 @@ def request_with(dialect: str, parts: dict[str, list[Body]]) -> Request:
 
 
 def _chat_body(parts: dict[str, list[Body]]) -> Body:
-    def told(place: str) -> list[Body]:
+    def blocks_of(place: str) -> list[Body]:
         return [{"type": "text", "text": f"the {place}"}, *parts.get(place, [])]
 
     calls = [
@@ -110,17 +110,17 @@ def _chat_body(parts: dict[str, list[Body]]) -> Body:
     ]
     return {
         "messages": [
-            {"role": "system", "content": told("system")},
-            {"role": "user", "content": told("user")},
-            {"role": "assistant", "content": told("assistant"), "tool_calls": calls},
-            {"role": "tool", "tool_call_id": "call_1", "content": told("result")},
+            {"role": "system", "content": blocks_of("system")},
+            {"role": "user", "content": blocks_of("user")},
+            {"role": "assistant", "content": blocks_of("assistant"), "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "call_1", "content": blocks_of("result")},
             {"role": "tool", "tool_call_id": "call_2", "content": "plain"},
         ]
     }
 
 
 def _responses_body(parts: dict[str, list[Body]]) -> Body:
-    def told(place: str, kind: str = "input_text") -> list[Body]:
+    def blocks_of(place: str, kind: str = "input_text") -> list[Body]:
         return [{"type": kind, "text": f"the {place}"}, *parts.get(place, [])]
 
     calls = [
@@ -128,31 +128,31 @@ def _responses_body(parts: dict[str, list[Body]]) -> Body:
     ]
     return {
         "input": [
-            {"role": "system", "content": told("system")},
-            {"role": "user", "content": told("user")},
-            {"role": "assistant", "content": told("assistant", "output_text")},
+            {"role": "system", "content": blocks_of("system")},
+            {"role": "user", "content": blocks_of("user")},
+            {"role": "assistant", "content": blocks_of("assistant", "output_text")},
             *calls,
-            {"type": "function_call_output", "call_id": "call_1", "output": told("result")},
+            {"type": "function_call_output", "call_id": "call_1", "output": blocks_of("result")},
             {"type": "function_call_output", "call_id": "call_2", "output": "plain"},
         ]
     }
 
 
 def _messages_body(parts: dict[str, list[Body]]) -> Body:
-    def told(place: str) -> list[Body]:
+    def blocks_of(place: str) -> list[Body]:
         return [{"type": "text", "text": f"the {place}"}, *parts.get(place, [])]
 
     calls: list[Body] = [{"type": "tool_use", "id": name, "name": "f", "input": {}} for name in ("call_1", "call_2")]
     results = [
-        {"type": "tool_result", "tool_use_id": "call_1", "content": told("result")},
+        {"type": "tool_result", "tool_use_id": "call_1", "content": blocks_of("result")},
         {"type": "tool_result", "tool_use_id": "call_2", "content": "plain"},
     ]
     return {
         "max_tokens": 9,
-        "system": told("system"),
+        "system": blocks_of("system"),
         "messages": [
-            {"role": "user", "content": told("user")},
-            {"role": "assistant", "content": [*told("assistant"), *calls]},
+            {"role": "user", "content": blocks_of("user")},
+            {"role": "assistant", "content": [*blocks_of("assistant"), *calls]},
             {"role": "user", "content": results},
         ],
     }

@@ -81,7 +81,7 @@ class Stage:
                 await asyncio.sleep(0.01)
 
 
-def played(stage: Stage, play: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+def run_on_stage(stage: Stage, play: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
     async def main() -> None:
         try:
             await play(stage)
@@ -94,7 +94,7 @@ def played(stage: Stage, play: Callable[[Stage], Coroutine[Any, Any, None]]) -> 
     assert all_gone(stage.mark)
 
 
-def asked(rounds: int = 1) -> list[Message]:
+def history(rounds: int = 1) -> list[Message]:
     return [Message(role="user", parts=(Text(text=f"ROUNDS={rounds}"),))]
 
 
@@ -124,12 +124,12 @@ def found_in(text: str) -> list[dict[str, str]]:
 @EVERY
 def test_results_reach_the_turn_that_waits_for_them(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
-        answer = await stage.ask(asked())
+        answer = await stage.ask(history())
         assert [call.id for call in calls_of(answer)] == ["call_0_Rome", "call_0_Paris"]
         assert {call.name for call in calls_of(answer)} == {"look"}
         assert answer.finished.choices[0].reason == "tool_calls"
         assert len(stage.parking) == 1
-        last = await stage.ask(with_results(asked(), answer, "seen "))
+        last = await stage.ask(with_results(history(), answer, "seen "))
         [found] = found_in(text_of(last))
         assert "seen Rome" in found["call_0_Rome"]
         assert "seen Paris" in found["call_0_Paris"]
@@ -138,14 +138,14 @@ def test_results_reach_the_turn_that_waits_for_them(tmp_path: Path, minor: int) 
         assert stage.parking.counts == ParkingCounts(parked=1, taken=1)
 
     stage = Stage(tmp_path, minor)
-    played(stage, play)
+    run_on_stage(stage, play)
     assert (stage.count("turn/start"), stage.count("turn/interrupt")) == (1, 0)
 
 
 @EVERY
 def test_a_turn_may_wait_several_times(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
-        messages = asked(3)
+        messages = history(3)
         answer = await stage.ask(messages)
         for number in range(3):
             assert {call.id for call in calls_of(answer)} == {f"call_{number}_Rome", f"call_{number}_Paris"}
@@ -155,19 +155,23 @@ def test_a_turn_may_wait_several_times(tmp_path: Path, minor: int) -> None:
             assert f"{number} Rome" in found[f"call_{number}_Rome"]
 
     stage = Stage(tmp_path, minor)
-    played(stage, play)
+    run_on_stage(stage, play)
     assert stage.count("turn/start") == 1
 
 
 @MOST
 def test_images_and_failures_stay_images_and_failures(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
-        answer = await stage.ask(asked())
+        answer = await stage.ask(history())
         results = (
             ToolResult(call_id="call_0_Rome", parts=(Text(text="see"), PICTURE)),
             ToolResult(call_id="call_0_Paris", parts=(Text(text="burnt down"),), is_error=True),
         )
-        messages = [*asked(), Message(role="assistant", parts=answer.parts_of(0)), Message(role="tool", parts=results)]
+        messages = [
+            *history(),
+            Message(role="assistant", parts=answer.parts_of(0)),
+            Message(role="tool", parts=results),
+        ]
         [found] = json.loads(text_of(await stage.ask(messages)))
         rome, paris = found["call_0_Rome"], found["call_0_Paris"]
         assert "Error: the tool call failed.\\nburnt down" in json.dumps(paris)
@@ -179,7 +183,7 @@ def test_images_and_failures_stay_images_and_failures(tmp_path: Path, minor: int
         if minor >= 97:
             assert rome["contentItems"][1] == {"type": "inputImage", "imageUrl": "data:image/png;base64,AAAA"}
 
-    played(Stage(tmp_path, minor), play)
+    run_on_stage(Stage(tmp_path, minor), play)
 
 
 def edited(messages: list[Message]) -> list[Message]:
@@ -200,24 +204,24 @@ def test_another_conversation_starts_a_new_thread(
     tmp_path: Path, minor: int, change: Callable[[list[Message]], list[Message]]
 ) -> None:
     async def play(stage: Stage) -> None:
-        answer = await stage.ask(asked())
-        assert text_of(await stage.ask(change(with_results(asked(), answer)))) == "begun anew"
+        answer = await stage.ask(history())
+        assert text_of(await stage.ask(change(with_results(history(), answer)))) == "begun anew"
         assert len(stage.parking) == 1
 
     stage = Stage(tmp_path, minor)
-    played(stage, play)
+    run_on_stage(stage, play)
     assert (stage.count("turn/start"), stage.count("turn/interrupt")) == (2, 1)
 
 
 @MOST
 def test_of_two_requests_with_the_same_results_one_continues_the_turn(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
-        answer = await stage.ask(asked())
-        messages = with_results(asked(), answer)
+        answer = await stage.ask(history())
+        messages = with_results(history(), answer)
         texts = [text_of(last) for last in await asyncio.gather(stage.ask(messages), stage.ask(messages))]
         assert sorted(text == "begun anew" for text in texts) == [False, True]
 
-    played(Stage(tmp_path, minor), play)
+    run_on_stage(Stage(tmp_path, minor), play)
 
 
 @MOST
@@ -225,35 +229,35 @@ def test_a_turn_that_waited_too_long_is_stopped(tmp_path: Path, minor: int, monk
     monkeypatch.setattr("toolwire.backends.codex.backend.Parking", partial(Parking, seconds=0.05))
 
     async def play(stage: Stage) -> None:
-        answer = await stage.ask(asked())
+        answer = await stage.ask(history())
         await stage.idle()
         assert stage.parking.counts == ParkingCounts(parked=1, expired=1)
         assert stage.count("turn/interrupt") == 1
-        assert text_of(await stage.ask(with_results(asked(), answer))) == "begun anew"
+        assert text_of(await stage.ask(with_results(history(), answer))) == "begun anew"
 
-    played(Stage(tmp_path, minor), play)
+    run_on_stage(Stage(tmp_path, minor), play)
 
 
 @MOST
 def test_a_turn_whose_process_ended_starts_again(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
-        answer = await stage.ask(asked())
+        answer = await stage.ask(history())
         for worker in stage.backend.host.pool.workers:
             os.kill(worker.channel.pid, 9)
-        assert text_of(await stage.ask(with_results(asked(), answer))) == "begun anew"
+        assert text_of(await stage.ask(with_results(history(), answer))) == "begun anew"
 
-    played(Stage(tmp_path, minor), play)
+    run_on_stage(Stage(tmp_path, minor), play)
 
 
 @MOST
 def test_closing_stops_the_turns_that_wait(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
-        await stage.ask(asked())
-        await stage.ask(asked())
+        await stage.ask(history())
+        await stage.ask(history())
         assert len(stage.parking) == 2
 
     stage = Stage(tmp_path, minor)
-    played(stage, play)
+    run_on_stage(stage, play)
     assert stage.parking.counts == ParkingCounts(parked=2, closed=2)
     assert stage.count("turn/interrupt") == 2
 
@@ -262,7 +266,7 @@ def test_a_late_call_is_in_the_next_answer(tmp_path: Path) -> None:
     """In 0.131 to 0.144 nothing tells the last call, so the model may still write one when the answer has ended."""
 
     async def play(stage: Stage) -> None:
-        messages = asked()
+        messages = history()
         answer = await stage.ask(messages)
         assert [call.id for call in calls_of(answer)] == ["call_0_Rome"]
         messages = with_results(messages, answer, "seen ")
@@ -273,24 +277,24 @@ def test_a_late_call_is_in_the_next_answer(tmp_path: Path) -> None:
         assert "seen Paris" in found["call_0_Paris"]
 
     stage = Stage(tmp_path, 137, "--gap", "0.3")
-    played(stage, play)
+    run_on_stage(stage, play)
     assert stage.count("turn/start") == 1
 
 
 def test_a_version_that_marks_the_end_waits_for_a_slow_second_call(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
-        assert len(calls_of(await stage.ask(asked()))) == 2
+        assert len(calls_of(await stage.ask(history()))) == 2
 
-    played(Stage(tmp_path, 98, "--gap", "0.3"), play)
+    run_on_stage(Stage(tmp_path, 98, "--gap", "0.3"), play)
 
 
 @pytest.mark.parametrize("minor", [98, 166])
 def test_each_answer_counts_its_own_tokens(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
-        messages = asked(2)
+        messages = history(2)
         for _ in range(3):
             answer = await stage.ask(messages)
             assert answer.finished.usage == Usage(input=100, output=20)
             messages = with_results(messages, answer)
 
-    played(Stage(tmp_path, minor), play)
+    run_on_stage(Stage(tmp_path, minor), play)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.contract.cursor_harness import SCHEMA, CursorStage, after, running, simulating
-from tests.contract.harness import NAMES, Said, answered
+from tests.contract.harness import NAMES, HistoryEntry, answered
 from tests.server.harness import ask
 from toolwire.backends.cursor.simulator.script import MakeCall, Native, Say, play
 from toolwire.backends.cursor.simulator.server import Simulator
@@ -24,9 +24,9 @@ MODEL = play([Say("Let me look. "), MakeCall("look", {"city": "Rome"})], [Say("S
 BOTH = pytest.mark.parametrize("transport", ["run", "sse"])
 
 
-def task(stage: CursorStage, dialect: str = "chat", *steps: Said) -> str:
+def task(stage: CursorStage, dialect: str = "chat", *steps: HistoryEntry) -> str:
     """A call, its result, and the text of the answer to that."""
-    steps = steps or (Said("user", "the weather, please"),)
+    steps = steps or (HistoryEntry("user", "the weather, please"),)
     [call] = stage.calls(answered(dialect, stage.ask(*steps, dialect=dialect)))
     return stage.text(answered(dialect, stage.ask(*after(steps, [call], "clear"), dialect=dialect)))
 
@@ -60,8 +60,8 @@ def test_a_strict_service_gets_the_context_with_the_first_message(transport: str
 @pytest.mark.parametrize("dialect", NAMES)
 def test_the_folder_is_the_one_that_the_client_names(dialect: str, tmp_path: Path) -> None:
     with running(MODEL, settings=STRICT, workspace=str(tmp_path)) as stage:
-        system = Said("system", "You are an agent.\nWorking directory: /home/me/project\nBe kind.")
-        steps = (Said("user", f"hi {system.text}"),) if dialect == "messages" else (system, Said("user", "hi"))
+        system = HistoryEntry("system", "You are an agent.\nWorking directory: /home/me/project\nBe kind.")
+        steps = (HistoryEntry("user", f"hi {system.text}"),) if dialect == "messages" else (system, HistoryEntry("user", "hi"))
         assert task(stage, dialect, *steps) == "Sunny."
         assert list(context_of(stage.runs[0]).env.workspace_paths) == ["/home/me/project"]
 
@@ -86,7 +86,7 @@ def test_the_context_can_be_sent_only_on_request(transport: str) -> None:
         assert task(stage) == "Sunny."
         assert not context_of(stage.runs[0]).ListFields()
     with running(MODEL, settings=STRICT, transport=transport, request_context="asked") as stage:
-        answer = stage.ask(Said("user", "hi"), stream=False)
+        answer = stage.ask(HistoryEntry("user", "hi"), stream=False)
         assert answer.status == 400
         assert "Request context is required" in answer.json["error"]["message"]
 
@@ -122,7 +122,7 @@ def test_a_rejected_token_is_read_again_from_its_file(transport: str, tmp_path: 
     file.write_text("expired")
     file.chmod(0o600)
     with running(MODEL, transport=transport, token=Secret("expired", file)) as stage:
-        answer = stage.ask(Said("user", "hi"), stream=False)
+        answer = stage.ask(HistoryEntry("user", "hi"), stream=False)
         assert answer.status == 401
         file.write_text(TOKEN)
         assert task(stage) == "Sunny."

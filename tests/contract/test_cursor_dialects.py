@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.harness import NAMES, Said, answered, talk
+from tests.contract.harness import NAMES, HistoryEntry, answered, talk
 from tests.server.answers import PATHS
 from tests.server.harness import (
     Answer,
@@ -145,14 +145,14 @@ def server(stage: Stage) -> Iterator[Gateway]:
         yield running
 
 
-def answer_to(server: Gateway, dialect: str, backend: str, *steps: Said, stream: bool = True) -> Answer:
+def answer_to(server: Gateway, dialect: str, backend: str, *steps: HistoryEntry, stream: bool = True) -> Answer:
     body = {"model": f"{backend}/default", **talk(dialect, *steps, tools={"weather": SCHEMA}, stream=stream)}
     return ask(server.port, "POST", PATHS[dialect], body)
 
 
-def after(steps: tuple[Said, ...], calls: list[ToolCall], text: str) -> tuple[Said, ...]:
-    made = [Said("call", call.raw, call.id, call.name) for call in calls]
-    return (*steps, *made, *(Said("result", text, call.id) for call in calls))
+def after(steps: tuple[HistoryEntry, ...], calls: list[ToolCall], text: str) -> tuple[HistoryEntry, ...]:
+    made = [HistoryEntry("call", call.raw, call.id, call.name) for call in calls]
+    return (*steps, *made, *(HistoryEntry("result", text, call.id) for call in calls))
 
 
 def calls_in(parts: list[Any]) -> list[ToolCall]:
@@ -169,7 +169,7 @@ def test_a_call_and_its_result_are_one_run(
     stage: Stage, server: Gateway, dialect: str, transport: str, stream: bool
 ) -> None:
     before = len(stage.simulator.journal.runs)
-    steps = (Said("user", f"call {dialect} {transport} {stream}"),)
+    steps = (HistoryEntry("user", f"call {dialect} {transport} {stream}"),)
     first = answered(dialect, answer_to(server, dialect, transport, *steps, stream=stream), stream=stream)
     [call] = calls_in(first)
     assert (call.name, json.loads(call.raw), text_in(first)) == ("weather", {"city": "Rome"}, "Looking. ")
@@ -186,7 +186,7 @@ def test_a_history_without_its_run_starts_a_new_run(
 ) -> None:
     before = len(stage.simulator.journal.runs)
     made = ToolCall(id="call_of_another_day", name="weather", raw='{"city": "Rome"}')
-    steps = after((Said("user", f"call history {dialect} {transport}"),), [made], "fog")
+    steps = after((HistoryEntry("user", f"call history {dialect} {transport}"),), [made], "fog")
     assert text_in(answered(dialect, answer_to(server, dialect, transport, *steps))) == "It says: fog"
     [run] = stage.simulator.journal.runs[before:]
     assert [message["role"] for message in run.messages][-2:] == ["assistant", "tool"]
@@ -196,7 +196,7 @@ def test_a_history_without_its_run_starts_a_new_run(
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_failed_result_with_an_image_continues_its_run(stage: Stage, server: Gateway, transport: str) -> None:
     before = len(stage.simulator.journal.runs)
-    steps = (Said("user", f"picture {transport}"),)
+    steps = (HistoryEntry("user", f"picture {transport}"),)
     [call] = calls_in(answered("messages", answer_to(server, "messages", transport, *steps)))
     body = {"model": f"{transport}/default", **talk("messages", *after(steps, [call], "x"), tools={"weather": SCHEMA})}
     source = {"type": "base64", "media_type": "image/png", "data": PNG}
@@ -218,7 +218,7 @@ ERRORS = {"rate_limited": 429, "unauthorized": 401, "bad_model": 404, "too_long"
 def test_a_refusal_has_its_status_and_an_error_of_the_dialect(
     server: Gateway, dialect: str, transport: str, error: str
 ) -> None:
-    answer = answer_to(server, dialect, transport, Said("user", f"fail {error}"))
+    answer = answer_to(server, dialect, transport, HistoryEntry("user", f"fail {error}"))
     assert answer.status == ERRORS[error]
     assert answer.json["error"]["message"]
     assert (answer.json.get("type") == "error") is (dialect == "messages")
@@ -226,17 +226,17 @@ def test_a_refusal_has_its_status_and_an_error_of_the_dialect(
 
 @pytest.mark.parametrize(("dialect", "transport"), PAIRS)
 def test_a_broken_stream_ends_with_an_error_event(server: Gateway, dialect: str, transport: str) -> None:
-    answer = answer_to(server, dialect, transport, Said("user", "cut"))
+    answer = answer_to(server, dialect, transport, HistoryEntry("user", "cut"))
     assert answer.status == 200
     assert b"Some" in answer.body
     assert b"error" in answer.body
-    whole = answer_to(server, dialect, transport, Said("user", "cut"), stream=False)
+    whole = answer_to(server, dialect, transport, HistoryEntry("user", "cut"), stream=False)
     assert whole.status == 502
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_H167_a_budget_that_is_spent_is_a_429_with_the_time_to_wait(server: Gateway, dialect: str) -> None:
-    steps: tuple[Said, ...] = (Said("user", f"circles {dialect}"),)
+    steps: tuple[HistoryEntry, ...] = (HistoryEntry("user", f"circles {dialect}"),)
     for _ in range(3):
         steps = after(steps, calls_in(answered(dialect, answer_to(server, dialect, "few", *steps))), "again")
     answer = answer_to(server, dialect, "few", *steps)
@@ -246,14 +246,14 @@ def test_H167_a_budget_that_is_spent_is_a_429_with_the_time_to_wait(server: Gate
 
 
 def test_many_first_requests_are_not_refused(server: Gateway) -> None:
-    answers = [answer_to(server, "chat", "few", Said("user", "written")) for _ in range(20)]
+    answers = [answer_to(server, "chat", "few", HistoryEntry("user", "written")) for _ in range(20)]
     assert {answer.status for answer in answers} == {200}
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_an_invalid_call_is_corrected_within_its_run(stage: Stage, server: Gateway, dialect: str) -> None:
     before = len(stage.simulator.journal.runs)
-    steps = (Said("user", f"wrong {dialect}"),)
+    steps = (HistoryEntry("user", f"wrong {dialect}"),)
     [call] = calls_in(answered(dialect, answer_to(server, dialect, "retry", *steps)))
     assert json.loads(call.raw) == {"city": "Rome"}
     second = answered(dialect, answer_to(server, dialect, "retry", *after(steps, [call], "mild")))
@@ -266,7 +266,7 @@ def test_an_invalid_call_is_corrected_within_its_run(stage: Stage, server: Gatew
 
 
 def test_a_missing_forced_call_gets_a_correction_round(server: Gateway) -> None:
-    body = {"model": "retry/default", **talk("chat", Said("user", "shy"), tools={"weather": SCHEMA})}
+    body = {"model": "retry/default", **talk("chat", HistoryEntry("user", "shy"), tools={"weather": SCHEMA})}
     parts = answered("chat", ask(server.port, "POST", PATHS["chat"], body | {"tool_choice": "required"}))
     assert [json.loads(call.raw) for call in calls_in(parts)] == [{"city": "Rome"}]
 
@@ -274,7 +274,7 @@ def test_a_missing_forced_call_gets_a_correction_round(server: Gateway) -> None:
 @pytest.mark.parametrize("level", ["off", "check", "repair"])
 def test_without_retry_the_client_gets_the_invalid_call(stage: Stage, server: Gateway, level: str) -> None:
     before = len(stage.simulator.journal.runs)
-    steps = (Said("user", f"wrong {level}"),)
+    steps = (HistoryEntry("user", f"wrong {level}"),)
     [call] = calls_in(answered("chat", answer_to(server, "chat", level, *steps)))
     assert "city" in json.loads(call.raw)
     parts = answered("chat", answer_to(server, "chat", level, *after(steps, [call], "no such city")))
@@ -285,17 +285,17 @@ def test_without_retry_the_client_gets_the_invalid_call(stage: Stage, server: Ga
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_a_simulated_back_end_gets_no_native_tools(stage: Stage, server: Gateway, dialect: str) -> None:
-    parts = answered(dialect, answer_to(server, dialect, "told", Said("user", "written")))
+    parts = answered(dialect, answer_to(server, dialect, "told", HistoryEntry("user", "written")))
     assert text_in(parts) == "tools: 0"
 
 
 def test_a_question_to_a_person_does_not_stop_the_turn(server: Gateway) -> None:
-    assert text_in(answered("chat", answer_to(server, "chat", "run", Said("user", "asking")))) == "Nobody answered."
+    assert text_in(answered("chat", answer_to(server, "chat", "run", HistoryEntry("user", "asking")))) == "Nobody answered."
 
 
 def test_a_client_that_disconnects_ends_the_run(stage: Stage, server: Gateway) -> None:
     before = len(stage.simulator.journal.runs)
-    body = {"model": "sse/default", **talk("chat", Said("user", "long"), tools={"weather": SCHEMA})}
+    body = {"model": "sse/default", **talk("chat", HistoryEntry("user", "long"), tools={"weather": SCHEMA})}
     with connected(server.port) as connection:
         connection.sendall(request_bytes(PATHS["chat"], body))
         read_until(connection, b"word")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.contract.cursor_harness import SCHEMA, VERSION, CursorStage, after, running
-from tests.contract.harness import NAMES, Said, answered, talk
+from tests.contract.harness import NAMES, HistoryEntry, answered, talk
 from tests.programs.stage import serving
 from tests.server.answers import PATHS
 from tests.server.harness import ask, free_port, process, wait_until
@@ -36,7 +36,7 @@ EITHER = pytest.mark.parametrize("stream", [True, False])
 
 def conversation(stage: CursorStage, *, dialect: str = "chat", stream: bool = True) -> tuple[list[Any], dict[str, str]]:
     """A call, its result, and the answer to that with its headers."""
-    steps = (Said("user", f"the weather, please ({dialect}, {stream})"),)
+    steps = (HistoryEntry("user", f"the weather, please ({dialect}, {stream})"),)
     first = answered(dialect, stage.ask(*steps, dialect=dialect, stream=stream), stream=stream)
     [call] = stage.calls(first)
     answer = stage.ask(*after(steps, [call], "clear"), dialect=dialect, stream=stream)
@@ -55,7 +55,7 @@ def test_with_defaults_a_run_that_never_ends_takes_under_fifteen_seconds(transpo
 
 def answer_endless_run(transport: str, endless: Any, stream: bool) -> None:
     with running(MODEL, faults=[SimulatorFaults(endless=endless)], transport=transport) as stage:
-        steps = (Said("user", "the weather, please"),)
+        steps = (HistoryEntry("user", "the weather, please"),)
         [call] = stage.calls(answered("chat", stage.ask(*steps, stream=stream), stream=stream))
         began = time.monotonic()
         answer = stage.ask(*after(steps, [call], "clear"), stream=stream)
@@ -125,7 +125,7 @@ def test_reasoning_before_a_stall_is_kept(transport: str, stream: bool) -> None:
 def test_without_a_heartbeat_limit_the_idle_timeout_ends_the_run(endless: Any) -> None:
     limits: dict[str, Any] = {"stall_heartbeats": 0, "first_byte_timeout": 1.5}
     with running(MODEL, faults=SimulatorFaults(endless=endless), settings=QUICK, **limits) as stage:
-        steps = (Said("user", "hi"),)
+        steps = (HistoryEntry("user", "hi"),)
         [call] = stage.calls(answered("chat", stage.ask(*steps)))
         answer = stage.ask(*after(steps, [call], "clear"), stream=False)
         if endless == "text":
@@ -151,7 +151,7 @@ def test_a_slow_model_of_a_new_run_is_not_a_stall() -> None:
 def test_text_and_a_clean_stream_end_are_an_answer(transport: str, stream: bool) -> None:
     model = play([Say(TEXT), Checkpoint()])
     with running(model, faults=SimulatorFaults(no_turn_ended=True), settings=QUICK, transport=transport) as stage:
-        answer = stage.ask(Said("user", "hi"), stream=stream)
+        answer = stage.ask(HistoryEntry("user", "hi"), stream=stream)
         assert stage.text(answered("chat", answer, stream=stream)) == TEXT
         assert stage.metric("toolwire_losses_total", feature="cursor.turn_end") == 1
         assert len(stage.runs) == 1
@@ -174,7 +174,7 @@ class Empty:
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_run_without_output_is_retried_once_and_then_reported(transport: str, stream: bool, times: int) -> None:
     with running(Empty(times), settings=QUICK, transport=transport) as stage:
-        answer = stage.ask(Said("user", "hi"), stream=stream)
+        answer = stage.ask(HistoryEntry("user", "hi"), stream=stream)
         assert len(stage.runs) == 2
         if times == 1:
             assert stage.text(answered("chat", answer, stream=stream)) == TEXT
@@ -192,7 +192,7 @@ def test_a_continued_run_without_output_is_restarted_once(transport: str) -> Non
             yield EndTurn()
 
     with running(Silent(), settings=QUICK, transport=transport) as stage:
-        steps = (Said("user", "hi"),)
+        steps = (HistoryEntry("user", "hi"),)
         [call] = stage.calls(answered("chat", stage.ask(*steps)))
         answer = stage.ask(*after(steps, [call], "clear"))
         assert (answer.status, answer.json["error"]["code"]) == (502, "empty_answer")
@@ -218,7 +218,7 @@ def test_a_model_that_keeps_calling_without_tools_ends_with_the_best_text(
                 yield MakeCall("look", {"city": "Rome"})
 
     with running(Stubborn(), settings=QUICK, transport=transport) as stage:
-        answer = stage.ask(Said("user", "hi"), stream=stream, has_tools=False)
+        answer = stage.ask(HistoryEntry("user", "hi"), stream=stream, has_tools=False)
         parts = answered("chat", answer, stream=stream)
         assert stage.text(parts) == (text or '[call of look: {"city":"Rome"}]')
         assert stage.calls(parts) == []
@@ -251,7 +251,7 @@ client_version = "{VERSION}"
         serving([sys.executable, "-m", "toolwire", "simulate", "cursor", *options], port, tmp_path / "simulator.log"),
         process(tmp_path, toml) as server,
     ):
-        steps: tuple[Said, ...] = (Said("user", "hi"),)
+        steps: tuple[HistoryEntry, ...] = (HistoryEntry("user", "hi"),)
 
         def parts_of_answer() -> list[Any]:
             body = {"model": "cursor/default", **talk("responses", *steps, tools={"look": SCHEMA})}

@@ -9,7 +9,7 @@ import pytest
 
 from toolwire.types import ToolCall
 
-from .harness import NAMES, Asked, Stage, answered, calls_play, on_stage, spoken
+from .harness import NAMES, Stage, UpstreamRequest, answered, calls_play, dialect_of, on_stage
 
 FUNCTION = {"name": "weather", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
 TOOL: dict[str, Any] = {"type": "function", "function": FUNCTION}
@@ -36,7 +36,7 @@ def stage() -> Iterator[Stage]:
 @pytest.mark.parametrize("backend", [*BACKENDS, "chat-kimi"])
 def test_a_call_of_a_declared_tool_is_a_call(stage: Stage, backend: str, history: str) -> None:
     body = {"messages": HISTORIES[history], "tool_choice": "required", "stream": True}
-    answer = stage.ask("chat", backend, body, calls_play(spoken(backend), ("call_1", "weather", ["{}"])))
+    answer = stage.ask("chat", backend, body, calls_play(dialect_of(backend), ("call_1", "weather", ["{}"])))
     calls = [part for part in answered("chat", answer) if isinstance(part, ToolCall)]
     assert [(call.name, call.raw) for call in calls] == [("weather", "{}")]
     sent = stage.received()[-1].json
@@ -45,7 +45,7 @@ def test_a_call_of_a_declared_tool_is_a_call(stage: Stage, backend: str, history
         assert [message["tools"] for message in sent["messages"] if "tools" in message] == [[TOOL]]
         assert "tools" not in sent
     else:
-        assert Asked(spoken(backend), sent).tools == ["weather"]
+        assert UpstreamRequest(dialect_of(backend), sent).tools == ["weather"]
         assert '"tools":[' not in str(sent.get("messages"))
         assert all(message.get("content") for message in sent.get("messages", sent.get("input")))
     assert sent["tool_choice"] in ("required", {"type": "any"})
@@ -54,7 +54,7 @@ def test_a_call_of_a_declared_tool_is_a_call(stage: Stage, backend: str, history
 @pytest.mark.parametrize("backend", ["chat", "chat-off", "messages", "responses"])
 def test_a_flat_tool_is_offered_in_the_form_of_the_back_end(stage: Stage, backend: str) -> None:
     body = {"messages": [HI], "tools": [FLAT], "tool_choice": {"type": "function", "name": "weather"}, "stream": True}
-    answer = stage.ask("chat", backend, body, calls_play(spoken(backend), ("call_1", "weather", ["{}"])))
+    answer = stage.ask("chat", backend, body, calls_play(dialect_of(backend), ("call_1", "weather", ["{}"])))
     assert [part.name for part in answered("chat", answer) if isinstance(part, ToolCall)] == ["weather"]
-    sent = Asked(spoken(backend), stage.received()[-1].json)
+    sent = UpstreamRequest(dialect_of(backend), stage.received()[-1].json)
     assert (sent.tools, sent.choice) == (["weather"], "weather")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.contract.sourceless import without_sources
 from tests.dialects.answers import JSON, WORDS
-from tests.dialects.playing import ALL, NAMES
+from tests.dialects.codec_harness import ALL, NAMES
 from tests.thorough import examples
 from toolwire.calls.tools.adapter import adapt_ids
 from toolwire.dialects import DIALECTS

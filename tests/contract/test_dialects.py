@@ -10,8 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.answers import FAMILIES, JSON, WORDS, essence
-from tests.dialects.playing import ALL, answer_in, asking, body_in, check, events_in, minting, out, pieces, run
-from tests.dialects.wires import REGULAR
+from tests.dialects.codec_harness import (
+    ALL,
+    answer_in,
+    body_in,
+    check,
+    events_in,
+    make_request,
+    numbered_ids,
+    out,
+    pieces,
+    run,
+)
+from tests.dialects.upstream_events import REGULAR
 from tests.thorough import examples, is_thorough
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
@@ -42,18 +53,18 @@ ARGUMENTS = {
 }
 
 
-def asked(dialect: str, answer: FoldedAnswer, *, is_stream: bool) -> Request:
+def request_for(dialect: str, answer: FoldedAnswer, *, is_stream: bool) -> Request:
     count = len(answer.finished.choices)
     members: dict[str, Any] = {"n": count} if dialect == "chat" else {}
     if dialect == "gemini":
         members = {"generationConfig": {"candidateCount": count}}
-    return asking(dialect, is_stream=is_stream, **members)
+    return make_request(dialect, is_stream=is_stream, **members)
 
 
 def over(dialect: str, events: list[Event], *, is_stream: bool, request: Request | None = None) -> list[Event]:
     """Out and in again."""
-    request = request or asking(dialect, is_stream=is_stream)
-    wire = out(dialect, Turn(request, minting()).send(events), request)
+    request = request or make_request(dialect, is_stream=is_stream)
+    wire = out(dialect, Turn(request, numbered_ids()).send(events), request)
     return events_in(dialect, wire, request=request) if is_stream else body_in(dialect, wire, request)
 
 
@@ -64,7 +75,7 @@ def test_H150_a_cut_at_any_byte_changes_nothing(dialect: str) -> None:
     whole = events_in(dialect, wire)
     assert isinstance(whole[-1], Finished)
     for place in range(0, len(wire), STEP):
-        request = asking(dialect)
+        request = make_request(dialect)
         assert run(DIALECTS[dialect].stream_decoder(request), [wire[:place], wire[place:]]) == whole, place
     assert events_in(dialect, *(wire[place : place + 1] for place in range(len(wire)))) == whole
 
@@ -74,7 +85,7 @@ def test_H150_a_cut_at_any_byte_changes_nothing(dialect: str) -> None:
 @quick
 def test_random_cuts_change_nothing(dialect: str, data: st.DataObject) -> None:
     answer = data.draw(FAMILIES[dialect])
-    request = asked(dialect, answer, is_stream=True)
+    request = request_for(dialect, answer, is_stream=True)
     wire = out(dialect, unfold(answer), request)
     cuts = data.draw(st.lists(st.integers(0, len(wire)), max_size=8))
     for form in (wire, wire.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + wire):
@@ -90,7 +101,7 @@ def test_random_cuts_change_nothing(dialect: str, data: st.DataObject) -> None:
 def test_an_answer_survives_its_own_wire(dialect: str, is_stream: bool, data: st.DataObject) -> None:
     answer = data.draw(FAMILIES[dialect])
     assert fold(unfold(answer)) == answer
-    request = asked(dialect, answer, is_stream=is_stream)
+    request = request_for(dialect, answer, is_stream=is_stream)
     again = fold(over(dialect, unfold(answer), is_stream=is_stream, request=request))
     left, right = essence(again), essence(answer)
     if (not is_stream and dialect == "messages") or dialect == "gemini":
@@ -209,11 +220,11 @@ def test_any_events_end_in_one_terminal_event(dialect: str, data: st.DataObject)
         value = {**data.draw(OBJECTS), "type": kind, "object": kind}
         wire += b"event: " + kind.encode() + b"\ndata: " + json.dumps(value).encode() + b"\n\n"
     wire += data.draw(st.sampled_from([b"", b"data: [DONE]\n\n", b"data: {", b"data: 1\n\n", b"<html>"]))
-    events = run(DIALECTS[dialect].stream_decoder(asking(dialect)), [wire])
+    events = run(DIALECTS[dialect].stream_decoder(make_request(dialect)), [wire])
     check(events)
     for client in ALL:
-        request = asking(client)
-        out(client, Turn(request, minting()).send(list(events)), request)
+        request = make_request(client)
+        out(client, Turn(request, numbered_ids()).send(list(events)), request)
 
 
 @each_dialect
@@ -227,11 +238,11 @@ def test_a_regular_stream_with_one_wild_frame_keeps_the_contract(dialect: str, d
         return
     value = mutated(data, json.loads(body))
     frames = [*whole[:place], head + b"data: " + json.dumps(value).encode(), *whole[place + 1 :]]
-    events = run(DIALECTS[dialect].stream_decoder(asking(dialect)), [b"\n\n".join(frames)])
+    events = run(DIALECTS[dialect].stream_decoder(make_request(dialect)), [b"\n\n".join(frames)])
     check(events)
     for client in ALL:
-        request = asking(client)
-        wire = out(client, Turn(request, minting()).send(list(events)), request)
+        request = make_request(client)
+        wire = out(client, Turn(request, numbered_ids()).send(list(events)), request)
         if isinstance(events[-1], Finished):
             assert isinstance(run(DIALECTS[client].stream_decoder(request), [wire])[-1], Finished)
 
@@ -259,8 +270,8 @@ def mutated(data: st.DataObject, value: Any) -> Any:
 @examples(100)
 def test_any_bytes_end_in_one_terminal_event(dialect: str, wire: bytes) -> None:
     for events in (
-        run(DIALECTS[dialect].stream_decoder(asking(dialect)), [wire]),
-        run(DIALECTS[dialect].body_decoder(asking(dialect, is_stream=False)), [wire]),
+        run(DIALECTS[dialect].stream_decoder(make_request(dialect)), [wire]),
+        run(DIALECTS[dialect].body_decoder(make_request(dialect, is_stream=False)), [wire]),
     ):
         check(events)
         assert isinstance(events[-1], Failed)
@@ -270,7 +281,7 @@ def test_any_bytes_end_in_one_terminal_event(dialect: str, wire: bytes) -> None:
 @given(data=st.data())
 @examples(80)
 def test_any_body_ends_in_one_terminal_event(dialect: str, data: st.DataObject) -> None:
-    request = asking(dialect, is_stream=False)
+    request = make_request(dialect, is_stream=False)
     regular = json.loads(out(dialect, events_in(dialect, REGULAR[dialect]), request))
     value = data.draw(OBJECTS) if data.draw(st.integers(0, 4)) == 0 else mutated(data, regular)
     body_in(dialect, json.dumps(value).encode(), request)
@@ -296,7 +307,7 @@ def test_any_error_body_is_decoded(dialect: str, data: st.DataObject) -> None:
 
 @each_dialect
 def test_a_decoder_returns_no_events_after_its_end(dialect: str) -> None:
-    decoder = DIALECTS[dialect].stream_decoder(asking(dialect))
+    decoder = DIALECTS[dialect].stream_decoder(make_request(dialect))
     assert decoder.feed(REGULAR[dialect])
     if dialect == "gemini":  # only the end of the bytes tells that it is over
         assert isinstance(decoder.close()[-1], Finished)
@@ -317,7 +328,7 @@ def test_H154_a_stream_cut_anywhere_is_never_a_whole_answer(dialect: str) -> Non
     }
     told = wire.rindex(last[dialect]) + len(last[dialect])
     for place in range(0, len(wire), STEP):
-        events = run(DIALECTS[dialect].stream_decoder(asking(dialect)), [wire[:place]])
+        events = run(DIALECTS[dialect].stream_decoder(make_request(dialect)), [wire[:place]])
         check(events)
         if place < told:
             assert isinstance(events[-1], Failed), place
@@ -326,7 +337,7 @@ def test_H154_a_stream_cut_anywhere_is_never_a_whole_answer(dialect: str) -> Non
 
 @each_dialect
 def test_the_regular_answer_is_regular(dialect: str) -> None:
-    decoder = DIALECTS[dialect].stream_decoder(asking(dialect))
+    decoder = DIALECTS[dialect].stream_decoder(make_request(dialect))
     answer = fold(run(decoder, [REGULAR[dialect]]))
     assert decoder.irregular == ""
     calls = [ended.part for ended in answer.parts if isinstance(ended.part, ToolCall)]

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.wires import gemini_call, gemini_chunk
+from tests.dialects.upstream_events import gemini_call, gemini_chunk
 from tests.server.answers import PATHS
 from tests.server.harness import Upstream, ask, gateway, server_config
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 from toolwire.types import ToolCall
 
-from .harness import NAMES, Stage, answered, calls_play, played, talk
+from .harness import NAMES, Stage, answered, calls_play, stream_steps, talk
 
 STREAM = "/v1beta/models/m:streamGenerateContent?alt=sse"
 WHOLE = "/v1beta/models/m:generateContent"
@@ -87,7 +87,7 @@ def calls(client: str, answer: Any, *, stream: bool) -> list[Any]:
 def test_a_string_that_encodes_an_object_is_decoded(stage: Stage, client: str, level: str, stream: bool) -> None:
     path = stage.upstream.on(
         STREAM if stream else WHOLE,
-        played(gemini_chunk(gemini_call("c0", "weather", WRITTEN)), gemini_chunk(finish="STOP")),
+        stream_steps(gemini_chunk(gemini_call("c0", "weather", WRITTEN)), gemini_chunk(finish="STOP")),
     )
     body = {"model": f"subset-{level}/m", **talk(client, tools={"weather": SCHEMA}, stream=stream)}
     answer = ask(stage.server.port, "POST", PATHS[client], body)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.harness import Said, Stage, answered, calls_play, played, talk
-from tests.dialects.wires import (
+from tests.contract.harness import HistoryEntry, Stage, answered, calls_play, stream_steps, talk
+from tests.dialects.upstream_events import (
     REGULAR,
     block,
     gemini_call,
@@ -56,7 +56,7 @@ def post(stage: Stage, path: str, body: Any, **headers: str) -> Answer:
     return ask(stage.server.port, "POST", path, body, headers)
 
 
-def asked_by(stage: Stage, backend: str, *plays: Any, stream: bool = True, body: Any = None) -> Answer:
+def answer_of(stage: Stage, backend: str, *plays: Any, stream: bool = True, body: Any = None) -> Answer:
     """What a client of Gemini gets from this back end."""
     stage.upstream.on(STREAM if backend == "gemini" and stream else WHOLE if backend == "gemini" else "m", *plays)
     verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
@@ -66,7 +66,7 @@ def asked_by(stage: Stage, backend: str, *plays: Any, stream: bool = True, body:
 def play_of(backend: str) -> Any:
     if backend == "gemini":
         calls = [gemini_call("c0", "weather", {"city": "Zürich"}), gemini_call("c1", "weather", {})]
-        return played(*(gemini_chunk(call) for call in calls), gemini_chunk(finish="STOP"))
+        return stream_steps(*(gemini_chunk(call) for call in calls), gemini_chunk(finish="STOP"))
     return calls_play(backend, ("c0", "weather", ['{"city":', '"Zürich"}']), ("c1", "weather", ["{}"]))
 
 
@@ -75,7 +75,7 @@ def play_of(backend: str) -> Any:
 def test_H002_H028_a_client_of_gemini_gets_calls_from_every_back_end(
     stage: Stage, backend: str, is_stream: bool
 ) -> None:
-    answer = asked_by(stage, backend, play_of(backend), stream=is_stream)
+    answer = answer_of(stage, backend, play_of(backend), stream=is_stream)
     assert answer.headers["content-type"].startswith("text/event-stream" if is_stream else "application/json")
     calls = [part for part in answered("gemini", answer, stream=is_stream) if isinstance(part, ToolCall)]
     assert [(call.name, call.args) for call in calls] == [("weather", {"city": "Zürich"}), ("weather", {})]
@@ -99,14 +99,14 @@ def test_H002_H028_every_client_gets_calls_from_gemini(stage: Stage, client: str
 
 @pytest.mark.parametrize("client", ["chat", "responses", "messages"])
 def test_H042_every_clients_history_is_one_content_of_responses(stage: Stage, client: str) -> None:
-    stage.upstream.on(STREAM, played(gemini_chunk({"text": "fine"}, finish="STOP")))
+    stage.upstream.on(STREAM, stream_steps(gemini_chunk({"text": "fine"}, finish="STOP")))
     steps = (
-        Said("user", "weather?"),
-        Said("call", '{"city": "a"}', "call_aaaa1", "weather"),
-        Said("call", '{"city": "b"}', "call_bbbb2", "now"),
-        Said("result", "1", "call_aaaa1"),
-        Said("result", "2", "call_bbbb2"),
-        Said("user", "go on"),
+        HistoryEntry("user", "weather?"),
+        HistoryEntry("call", '{"city": "a"}', "call_aaaa1", "weather"),
+        HistoryEntry("call", '{"city": "b"}', "call_bbbb2", "now"),
+        HistoryEntry("result", "1", "call_aaaa1"),
+        HistoryEntry("result", "2", "call_bbbb2"),
+        HistoryEntry("user", "go on"),
     )
     answer = ask(stage.server.port, "POST", PATHS[client], {"model": "gemini/m", **talk(client, *steps)})
     assert answer.status == 200, answer.body
@@ -127,19 +127,21 @@ def test_between_two_of_one_dialect_bytes_pass_as_they_came(stage: Stage) -> Non
     wire = REGULAR["gemini"].replace(b'"text":"let me "', b'"text":"let me ","unheard":{"of":1}')
     declared = [{"functionDeclarations": [{"name": "weather"}, {"name": "now"}]}]
     body = json.dumps(ASKING | {"tools": declared, "unheard": [1.10]}, indent=2).encode()
-    stage.upstream.on(STREAM, played(*(frame + b"\r\n\r\n" for frame in wire.split(b"\n\n")[:-1])))
+    stage.upstream.on(STREAM, stream_steps(*(frame + b"\r\n\r\n" for frame in wire.split(b"\n\n")[:-1])))
     answer = post(stage, "/v1beta/models/gemini/m:streamGenerateContent?alt=sse", body)
     assert answer.body == wire
     sent = stage.upstream.requests(STREAM)[-1]
     assert sent.body == body
     whole = json.dumps({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}], "odd": 1,
                         "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1}}, indent=1).encode()  # fmt: skip
-    assert asked_by(stage, "gemini", [reply(200, whole)], stream=False).body == whole
+    assert answer_of(stage, "gemini", [reply(200, whole)], stream=False).body == whole
 
 
 def test_H050_calls_without_ids_get_one_on_the_way(stage: Stage) -> None:
     chunks = [gemini_chunk(gemini_call("", "weather", {"n": number})) for number in range(2)]
-    answer = asked_by(stage, "gemini", played(gemini_chunk({"text": "I look."}), *chunks, gemini_chunk(finish="STOP")))
+    answer = answer_of(
+        stage, "gemini", stream_steps(gemini_chunk({"text": "I look."}), *chunks, gemini_chunk(finish="STOP"))
+    )
     parts = answered("gemini", answer)
     assert parts[0] == Text(text="I look.")
     ids = [part.id for part in parts if isinstance(part, ToolCall)]
@@ -147,8 +149,8 @@ def test_H050_calls_without_ids_get_one_on_the_way(stage: Stage) -> None:
 
 
 def test_H061_an_empty_answer_is_an_error_in_every_dialect(stage: Stage) -> None:
-    empty = played(gemini_chunk(finish="STOP"))
-    answer = asked_by(stage, "gemini", empty)
+    empty = stream_steps(gemini_chunk(finish="STOP"))
+    answer = answer_of(stage, "gemini", empty)
     assert answer.status == 502
     assert json.loads(answer.body)["error"]["status"] == "UNAVAILABLE"
     for client in ("chat", "responses", "messages"):
@@ -160,10 +162,10 @@ def test_H061_an_empty_answer_is_an_error_in_every_dialect(stage: Stage) -> None
 @pytest.mark.parametrize("client", ["messages", "responses"])
 def test_H074_thoughts_and_their_proof_go_around_through_other_clients(stage: Stage, client: str) -> None:
     thought = {"text": "hm", "thought": True, "thoughtSignature": "c2lnbmVk"}
-    first = played(
+    first = stream_steps(
         gemini_chunk(thought), gemini_chunk(gemini_call("call_abc123xyz", "weather", {})), gemini_chunk(finish="STOP")
     )
-    stage.upstream.on(STREAM, first, played(gemini_chunk({"text": "done"}, finish="STOP")))
+    stage.upstream.on(STREAM, first, stream_steps(gemini_chunk({"text": "done"}, finish="STOP")))
     body = {"model": "gemini/m", **talk(client)}
     answer = ask(stage.server.port, "POST", PATHS[client], body)
     parts = answered(client, answer)
@@ -201,13 +203,13 @@ def test_thoughts_of_others_go_around_through_a_client_of_gemini(stage: Stage) -
         {"type": "signature_delta", "signature": "c2ln"},
     )
     call = block(1, tool_use("call_1", "weather"), json_delta("{}"))
-    answer = asked_by(stage, "messages", played(message_start(), thinking, call, message_end("tool_use")))
+    answer = answer_of(stage, "messages", stream_steps(message_start(), thinking, call, message_end("tool_use")))
     chunks = [json.loads(line[6:]) for line in answer.body.decode().splitlines() if line.startswith("data: ")]
     model = {"role": "model", "parts": [part for one in chunks for part in one["candidates"][0]["content"]["parts"]]}
     response = {"functionResponse": {"id": "call_1", "name": "weather", "response": {"output": "1"}}}
     follow = ASKING | {"contents": [HI, model, {"role": "user", "parts": [response]}]}
     text = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "ok"})
-    assert asked_by(stage, "messages", played(message_start(), text, message_end()), body=follow).status == 200
+    assert answer_of(stage, "messages", stream_steps(message_start(), text, message_end()), body=follow).status == 200
     sent = stage.received()[-1].json["messages"][1]["content"]
     assert sent[0] == {"type": "thinking", "thinking": "let me see", "signature": "c2ln"}
 
@@ -218,8 +220,8 @@ def test_H074_H079_a_refused_signature_is_left_out_and_asked_once_more(stage: St
     called = gemini_call("c", "weather", {}, thoughtSignature="c3BvaWxlZA==")
     response = {"functionResponse": {"id": "c", "name": "weather", "response": {"output": "1"}}}
     contents = [HI, {"role": "model", "parts": [called]}, {"role": "user", "parts": [response]}]
-    good = played(gemini_chunk({"text": "fine"}, finish="STOP"))
-    answer = asked_by(stage, "gemini", first, good, body={**ASKING, "contents": contents})
+    good = stream_steps(gemini_chunk({"text": "fine"}, finish="STOP"))
+    answer = answer_of(stage, "gemini", first, good, body={**ASKING, "contents": contents})
     assert answered("gemini", answer) == [Text(text="fine")]
     assert answer.headers["x-toolwire-loss"] == "refused.reasoning"
     sent = stage.upstream.requests(STREAM)[-1].json["contents"][1]["parts"][0]
@@ -282,9 +284,9 @@ def test_errors_are_its_own(stage: Stage, method: str, path: str, status: int) -
 
 def test_an_error_of_the_back_end_comes_through(stage: Stage) -> None:
     refusal = json.dumps({"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED"}}).encode()
-    answer = asked_by(stage, "gemini", [reply(429, refusal)])
+    answer = answer_of(stage, "gemini", [reply(429, refusal)])
     assert (answer.status, json.loads(answer.body)) == (429, json.loads(refusal))
-    other = asked_by(stage, "chat", [reply(429, b'{"error":{"message":"slow down","type":"rate_limit_error"}}')])
+    other = answer_of(stage, "chat", [reply(429, b'{"error":{"message":"slow down","type":"rate_limit_error"}}')])
     assert json.loads(other.body)["error"] == {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.dialects.playing import answer_in
-from tests.dialects.wires import gemini_call, gemini_chunk
+from tests.dialects.codec_harness import answer_in
+from tests.dialects.upstream_events import gemini_call, gemini_chunk
 from toolwire.calls.signatures import Needs, pack, restore_reasoning, secrets_of, turns_without_reasoning, unpack
 from toolwire.dialects.gemini import encode_request
 from toolwire.profiles import GEMINI_API

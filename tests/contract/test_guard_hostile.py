@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.contract.guard_requests import RIGHT, arguments, ask, backend, counters, tools
-from tests.dialects.wires import block, json_delta, message_end, message_start, tool_use
+from tests.dialects.upstream_events import block, json_delta, message_end, message_start, tool_use
 from tests.server.answers import DIALECTS, PATHS, frames, question, streamed, whole
 from tests.server.harness import (
     CLOSE,
@@ -108,11 +108,11 @@ def test_a_correction_that_fails_without_output_leaves_the_call_unchanged(
     server: Gateway, upstream: Upstream, client: str, death: str, stream: bool
 ) -> None:
     model = on(upstream, streamed("chat", "So. ", "{}"), SILENT_DEATHS[death])
-    asked = ask(server, client, f"chat-retry/{model}", stream=stream)
-    assert (asked.status, asked.seen.error) == (200, "")
-    assert arguments(asked.seen) == [("weather", {})]
-    assert asked.seen.finish == "tool_calls"
-    assert stream or {"call.correction", "call.invalid_arguments"} <= set(asked.losses.split(", "))
+    answer = ask(server, client, f"chat-retry/{model}", stream=stream)
+    assert (answer.status, answer.seen.error) == (200, "")
+    assert arguments(answer.seen) == [("weather", {})]
+    assert answer.seen.finish == "tool_calls"
+    assert stream or {"call.correction", "call.invalid_arguments"} <= set(answer.losses.split(", "))
     assert (
         len(upstream.requests(model)) >= 2
     )  # on a connection that breaks before the first byte a request is sent again
@@ -131,10 +131,10 @@ def test_a_correction_that_fails_after_output_is_an_error_of_the_dialect(
     server: Gateway, upstream: Upstream, client: str, death: str
 ) -> None:
     model = on(upstream, streamed("chat", "So. ", "{}"), LOUD_DEATHS[death])
-    asked = ask(server, client, f"chat-retry/{model}", stream=True)
-    assert asked.seen.error
-    assert asked.seen.calls == ()
-    assert asked.seen.text.startswith("So. Th")
+    answer = ask(server, client, f"chat-retry/{model}", stream=True)
+    assert answer.seen.error
+    assert answer.seen.calls == ()
+    assert answer.seen.text.startswith("So. Th")
     whole_one = ask(
         server, client, f"chat-retry/{on(upstream, whole('chat', '', '{}'), LOUD_DEATHS[death])}", stream=False
     )
@@ -145,9 +145,9 @@ def test_a_correction_that_fails_after_output_is_an_error_of_the_dialect(
 def test_a_rejected_correction_is_counted(server: Gateway, upstream: Upstream) -> None:
     refusal = [reply(400, json.dumps({"error": {"message": f"not {SECRET}"}}).encode())]
     model = on(upstream, whole("chat", "", "{}"), refusal)
-    asked = ask(server, "chat", f"no-grammar/{model}", stream=False)
-    assert "call.correction" in asked.losses
-    assert SECRET.encode() not in asked.raw
+    answer = ask(server, "chat", f"no-grammar/{model}", stream=False)
+    assert "call.correction" in answer.losses
+    assert SECRET.encode() not in answer.raw
     found = counters(server, "no-grammar", model)
     assert found["tool_api_400"] == 1
     assert "tool_call_corrections" not in found
@@ -210,9 +210,9 @@ def test_a_correction_may_be_streaming_or_not(
 ) -> None:
     play = whole if stream else streamed
     model = on(upstream, play(dialect, "So. ", "{}"), play(dialect, "", RIGHT))
-    asked = ask(server, client, f"{dialect}-retry/{model}", stream=stream)
-    assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
-    assert asked.seen.text.startswith("So. ")
+    answer = ask(server, client, f"{dialect}-retry/{model}", stream=stream)
+    assert arguments(answer.seen) == [("weather", {"city": "Paris"})]
+    assert answer.seen.text.startswith("So. ")
 
 
 def test_several_choices_are_never_corrected(server: Gateway, upstream: Upstream) -> None:
@@ -227,9 +227,9 @@ def test_several_choices_are_never_corrected(server: Gateway, upstream: Upstream
 def test_a_truncated_call_is_not_corrected(server: Gateway, upstream: Upstream, level: str) -> None:
     cut = '{"city": "Par'
     model = on(upstream, chat_calls(("a", "weather", cut), finish="length"))
-    asked = ask(server, "chat", f"chat-{level}/{model}", stream=False)
-    assert [call.raw for call in asked.seen.calls] == [cut]
-    assert asked.seen.finish == "length"
+    answer = ask(server, "chat", f"chat-{level}/{model}", stream=False)
+    assert [call.raw for call in answer.seen.calls] == [cut]
+    assert answer.seen.finish == "length"
     assert len(upstream.requests(model)) == 1
     assert counters(server, f"chat-{level}", model)["tool_calls_cut"] == 1
 
@@ -237,16 +237,16 @@ def test_a_truncated_call_is_not_corrected(server: Gateway, upstream: Upstream, 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
 def test_a_correction_repeats_the_forced_choice(server: Gateway, upstream: Upstream, choice: Any) -> None:
     model = on(upstream, whole("chat", "", "{}"), whole("chat", "", RIGHT))
-    asked = ask(server, "chat", f"no-grammar/{model}", stream=False, tool_choice=choice)
-    assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
+    answer = ask(server, "chat", f"no-grammar/{model}", stream=False, tool_choice=choice)
+    assert arguments(answer.seen) == [("weather", {"city": "Paris"})]
     assert [request.json["tool_choice"] for request in upstream.requests(model)] == [choice, choice]
 
 
 def test_two_calls_without_parallel_calls(server: Gateway, upstream: Upstream) -> None:
     calls = chat_calls(("a", "weather", RIGHT), ("b", "weather", "{}"))
     model = on(upstream, calls, chat_calls(("c", "weather", '{"city": "Oslo"}')))
-    asked = ask(server, "chat", f"no-grammar/{model}", stream=False, parallel_tool_calls=False)
-    assert [call.arguments["city"] for call in asked.seen.calls] == ["Paris", "Oslo"]
+    answer = ask(server, "chat", f"no-grammar/{model}", stream=False, parallel_tool_calls=False)
+    assert [call.arguments["city"] for call in answer.seen.calls] == ["Paris", "Oslo"]
     assert [request.json["parallel_tool_calls"] for request in upstream.requests(model)] == [False, False]
 
 
@@ -268,7 +268,7 @@ def test_H080_reasoning_and_signatures_of_both_rounds(server: Gateway, upstream:
     first = messages_play(thinking(0, "hm", "proof-1"), block(1, tool_use("toolu_1", "weather"), json_delta("{}")))
     second = messages_play(thinking(0, "ah", "proof-2"), block(1, tool_use("toolu_2", "weather"), json_delta(RIGHT)))
     model = on(upstream, first, second)
-    asked = ask(
+    answer = ask(
         server,
         "messages",
         f"messages-retry/{model}",
@@ -276,8 +276,8 @@ def test_H080_reasoning_and_signatures_of_both_rounds(server: Gateway, upstream:
         thinking={"type": "enabled", "budget_tokens": 1024},
         max_tokens=4000,
     )
-    assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
-    assert (asked.seen.reasoning, asked.seen.signature) == ("hmah", "proof-1proof-2")
+    assert arguments(answer.seen) == [("weather", {"city": "Paris"})]
+    assert (answer.seen.reasoning, answer.seen.signature) == ("hmah", "proof-1proof-2")
     told = upstream.requests(model)[1].json["messages"][1]["content"]
     assert told[0] == {"type": "thinking", "thinking": "hm", "signature": "proof-1"}
 
@@ -294,8 +294,8 @@ def test_the_stored_answer_is_what_the_client_got(
         streamed(dialect, "Sunny."),
     )
     name = f"{dialect}-retry/{model}"
-    asked = ask(server, "responses", name, stream=stream, store=True)
-    body = _last(asked.raw, stream)
+    answer = ask(server, "responses", name, stream=stream, store=True)
+    body = _last(answer.raw, stream)
     kept = post(server.port, "GET", f"{PATHS['responses']}/{body['id']}", headers={"x-api-key": "k"}).json
     assert kept["output"] == body["output"]
     message, made = kept["output"]
@@ -365,8 +365,8 @@ def test_a_typed_tool_of_the_messages_dialect(server: Gateway, upstream: Upstrea
         else [chat_calls(("a", "bash", '{"restart": "perhaps"}')), chat_calls(right)]
     )
     model = on(upstream, *plays)
-    asked = ask(server, "messages", f"chat-{level}/{model}", stream=True, tools=[bash])
-    assert arguments(asked.seen) == [("bash", {"command": "ls"})]
+    answer = ask(server, "messages", f"chat-{level}/{model}", stream=True, tools=[bash])
+    assert arguments(answer.seen) == [("bash", {"command": "ls"})]
     assert len(upstream.requests(model)) == len(plays)
 
 
@@ -397,8 +397,8 @@ def test_a_search_and_then_a_wrong_call(server: Gateway, upstream: Upstream, str
     for path in (query, "/search?format=json&q=rain"):
         upstream.on(path, [reply(200, json.dumps(found).encode())])
     wanted = [*tools("messages"), {"type": "web_search_20250305", "name": "web_search"}]
-    asked = ask(server, "messages", f"chat-retry/{model}", stream=stream, tools=wanted)
-    assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
+    answer = ask(server, "messages", f"chat-retry/{model}", stream=stream, tools=wanted)
+    assert arguments(answer.seen) == [("weather", {"city": "Paris"})]
     requests = upstream.requests(model)
     assert len(requests) == 3
     assert "invalid_arguments" in json.dumps(requests[2].json)
@@ -409,9 +409,9 @@ def test_nineteen_wrong_calls_of_twenty(server: Gateway, upstream: Upstream) -> 
     first = [(f"a{place}", "weather", RIGHT if place == 9 else f'{{"days": {place}}}') for place in range(20)]
     second = [(f"a{place}", "weather", json.dumps({"city": f"C{place}"})) for place in range(19)]
     model = on(upstream, chat_calls(*first), chat_calls(*second))
-    asked = ask(server, "chat", f"chat-retry/{model}", stream=True)
-    assert [call.arguments["city"] for call in asked.seen.calls] == ["Paris", *(f"C{place}" for place in range(19))]
-    assert len({call.id for call in asked.seen.calls}) == 20
+    answer = ask(server, "chat", f"chat-retry/{model}", stream=True)
+    assert [call.arguments["city"] for call in answer.seen.calls] == ["Paris", *(f"C{place}" for place in range(19))]
+    assert len({call.id for call in answer.seen.calls}) == 20
     found = counters(server, "chat-retry", model)
     assert (found["tool_calls"], found["tool_calls_invalid_args"], found["tool_calls_corrected"]) == (39, 19, 19)
 
@@ -422,9 +422,9 @@ def test_ten_thousand_calls_in_one_answer(server: Gateway, upstream: Upstream, l
     calls = [(f"a{place}", "weather", "{}" if place % 2 else RIGHT) for place in range(10_000)]
     model = on(upstream, chat_calls(*calls))
     start = time.monotonic()
-    asked = ask(server, "chat", f"chat-{level}/{model}", stream=False)
+    answer = ask(server, "chat", f"chat-{level}/{model}", stream=False)
     assert time.monotonic() - start < 10
-    assert len(asked.seen.calls) == 10_000
+    assert len(answer.seen.calls) == 10_000
     assert len(upstream.requests(model)) == 1
     assert counters(server, f"chat-{level}", model)["tool_calls_invalid_args"] == 5000
 
@@ -432,8 +432,8 @@ def test_ten_thousand_calls_in_one_answer(server: Gateway, upstream: Upstream, l
 def test_arguments_of_five_megabytes(server: Gateway, upstream: Upstream) -> None:
     huge = json.dumps({"city": "x" * 5_000_000})
     model = on(upstream, chat_calls(("a", "weather", huge.replace("city", "town"))), chat_calls(("b", "weather", huge)))
-    asked = ask(server, "chat", f"chat-retry/{model}", stream=True)
-    assert [call.raw for call in asked.seen.calls] == [huge]
+    answer = ask(server, "chat", f"chat-retry/{model}", stream=True)
+    assert [call.raw for call in answer.seen.calls] == [huge]
 
 
 def test_arguments_are_in_no_header_log_or_counter(upstream: Upstream, capfd: pytest.CaptureFixture[str]) -> None:

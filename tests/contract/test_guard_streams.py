@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.contract.guard_requests import arguments, ask, tools
-from tests.dialects.wires import (
+from tests.dialects.upstream_events import (
     DONE,
     Numbered,
     block,

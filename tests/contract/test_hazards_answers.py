@@ -8,14 +8,26 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.wires import DONE, call, chunk, sse
+from tests.dialects.upstream_events import DONE, call, chunk, sse
 from tests.server.answers import PATHS, error_in
 from tests.server.harness import HOLD, Step, connected, events_in, read_until, reply, request_bytes
 from toolwire.types import Reasoning, Text, ToolCall
 
-from .harness import NAMES, PAIRS, Asked, Said, Stage, answered, calls_play, on_stage, played, spoken, talk
+from .harness import (
+    NAMES,
+    PAIRS,
+    HistoryEntry,
+    Stage,
+    UpstreamRequest,
+    answered,
+    calls_play,
+    dialect_of,
+    on_stage,
+    stream_steps,
+    talk,
+)
 
-USER = Said("user", "hi")
+USER = HistoryEntry("user", "hi")
 each_client = pytest.mark.parametrize("client", NAMES)
 each_pair = pytest.mark.parametrize(("client", "backend"), PAIRS)
 DAYS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]}
@@ -43,7 +55,7 @@ def test_H003_H004_two_parallel_calls_with_index_zero_stay_separate(stage: Stage
         chunk(call(0, arguments=second)),
     ]
     for frames in (whole, pieces):
-        play = played(*frames, chunk(finish="stop"), DONE)
+        play = stream_steps(*frames, chunk(finish="stop"), DONE)
         answer = stage.ask(client, "chat", talk(client), play)
         assert calls_in(client, answer) == [("weather", first), ("now", second)]
         ids = [part.id for part in answered(client, answer) if isinstance(part, ToolCall)]
@@ -127,7 +139,7 @@ def test_H109_H122_a_forced_call_without_arguments_has_the_empty_object(
     }
     body = talk(client, stream=stream, tool_choice=choice[client])
     answer = stage.ask(client, backend, body, calls_play(backend, ("call_1", "now", [])))
-    assert Asked(spoken(backend), stage.received()[-1].json).choice == "now"
+    assert UpstreamRequest(dialect_of(backend), stage.received()[-1].json).choice == "now"
     (made,) = answered(client, answer, stream=stream)
     assert isinstance(made, ToolCall)
     assert (made.name, made.raw, made.args) == ("now", "{}", {})
@@ -137,8 +149,8 @@ ODD = {"error parsing tool call": "raw='{\"city\":'"}
 ODD_PLAYS: dict[str, list[Step]] = {
     "status": [reply(500, json.dumps(ODD).encode())],
     "body": [reply(200, json.dumps(ODD).encode())],
-    "stream": played(sse(ODD)),
-    "mid-stream": played(chunk({"content": "Hello"}), sse(ODD)),
+    "stream": stream_steps(sse(ODD)),
+    "mid-stream": stream_steps(chunk({"content": "Hello"}), sse(ODD)),
 }
 
 
@@ -174,7 +186,9 @@ def test_H124_H135_H136_reasoning_text_and_calls_stay_separate(stage: Stage, cli
         chunk(finish="tool_calls"),
         DONE,
     ]
-    parts = answered(client, stage.ask(client, "chat", talk(client, stream=stream), played(*frames)), stream=stream)
+    parts = answered(
+        client, stage.ask(client, "chat", talk(client, stream=stream), stream_steps(*frames)), stream=stream
+    )
     assert [part.text for part in parts if isinstance(part, Reasoning)] == [f"I could write {DRAFT}"]
     assert [part.text for part in parts if isinstance(part, Text)] == [f"One writes\n```\n{DRAFT}\n```\n"]
     assert [part.args for part in parts if isinstance(part, ToolCall)] == [{"city": "real"}]
@@ -195,7 +209,7 @@ def test_H169_a_subscription_rejected_by_policy_is_a_403_with_the_reason(
     words = "This credential is only authorized for use with Claude Code and cannot be used for other API requests."
     refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
     before = len(stage.received())
-    body = talk(client, Said("user", "hi"), stream=stream)
+    body = talk(client, HistoryEntry("user", "hi"), stream=stream)
     answer = stage.ask(client, "messages", body, [reply(400, json.dumps(refusal).encode())])
     assert answer.status == 403
     error = error_in(client, answer.json)

@@ -16,19 +16,19 @@ from .harness import (
     NAMES,
     PAIRS,
     SCHEMA,
-    Asked,
-    Said,
+    HistoryEntry,
     Stage,
+    UpstreamRequest,
     answered,
     calls_play,
+    dialect_of,
     on_stage,
-    spoken,
     talk,
     text_play,
 )
 
-USER = Said("user", "hi")
-OK = Said("result", "done", "call_1")
+USER = HistoryEntry("user", "hi")
+OK = HistoryEntry("result", "done", "call_1")
 each_pair = pytest.mark.parametrize(("client", "backend"), PAIRS)
 each_crossing = pytest.mark.parametrize(("client", "backend"), CROSSED)
 
@@ -48,8 +48,10 @@ def lost(answer: Any) -> list[str]:
 def test_H003_merged_arguments_in_a_history_are_no_server_error(stage: Stage, client: str, backend: str) -> None:
     """Two calls that somebody merged a turn ago: the turn after it must not fail, and nothing of them may be lost."""
     merged = '{"city": "a"}{"city": "b"}'
-    body, answer = stage.sent(client, backend, talk(client, USER, Said("call", merged, "call_1", "weather"), OK))
-    asked = Asked(backend, body)
+    body, answer = stage.sent(
+        client, backend, talk(client, USER, HistoryEntry("call", merged, "call_1", "weather"), OK)
+    )
+    asked = UpstreamRequest(backend, body)
     ((call_id, name, value),) = asked.calls
     assert (name, value) == ("weather", {"_raw": merged})
     assert asked.results == [call_id]
@@ -57,7 +59,7 @@ def test_H003_merged_arguments_in_a_history_are_no_server_error(stage: Stage, cl
 
 
 def test_H003_arguments_that_are_no_string_are_wrapped_and_reported(stage: Stage) -> None:
-    body = talk("chat", USER, Said("call", "{}", "call_1", "weather"), OK)
+    body = talk("chat", USER, HistoryEntry("call", "{}", "call_1", "weather"), OK)
     body["messages"][1]["tool_calls"][0]["function"]["arguments"] = 7
     sent, answer = stage.sent("chat", "chat", body)
     ((_, name, value),) = Asked("chat", sent).calls
@@ -79,9 +81,9 @@ def test_H052_H053_H056_a_name_is_adapted_everywhere_and_restored(
         "responses": {"type": "function", "name": name},
         "messages": {"type": "tool", "name": name},
     }
-    history = (USER, Said("call", "{}", "call_1", name), OK, USER)
+    history = (USER, HistoryEntry("call", "{}", "call_1", name), OK, USER)
     body = talk(client, *history, tools=NAMED, tool_choice=choice[client])
-    asked = Asked(backend, stage.sent(client, backend, body)[0])
+    asked = UpstreamRequest(backend, stage.sent(client, backend, body)[0])
     label = asked.choice
     assert len(label) <= (128 if backend == "messages" else 64)
     assert label.replace("_", "").replace("-", "").isalnum()
@@ -122,7 +124,7 @@ def test_H059_a_namespace_that_two_searches_found_is_offered_once(stage: Stage) 
             {"type": "tool_search_output", **found, "tools": [space]},
         ]
     for backend in ("chat", "messages", "responses-functions"):
-        asked = Asked(spoken(backend), stage.sent("responses", backend, body)[0])
+        asked = UpstreamRequest(dialect_of(backend), stage.sent("responses", backend, body)[0])
         assert sorted(asked.tools) == ["agents__close", "agents__open", "tool_search"]
     body["input"].append({"role": "user", "content": "go"})
     answer = stage.ask("responses", "chat", body, calls_play("chat", ("call_9", "agents__close", ["{}"])))
@@ -147,7 +149,7 @@ def test_H055_H097_a_tool_of_unknown_type_is_forwarded_or_reported(stage: Stage,
         assert sent["tools"][0] == UNKNOWN[client]
         assert "x-toolwire-loss" not in answer.headers
         sent, answer = stage.sent(client, f"{backend}-functions", body)
-    assert Asked(backend, sent).tools == ["weather", "now"]
+    assert UpstreamRequest(backend, sent).tools == ["weather", "now"]
     assert lost(answer) == ["tool.hosted"]
 
 
@@ -158,7 +160,7 @@ def test_H055_tools_are_never_dropped_for_being_many_or_long(stage: Stage, clien
         for number in range(90)
     }
     sent, answer = stage.sent(client, backend, talk(client, USER, tools=tools))
-    assert len(set(Asked(backend, sent).tools)) == 90
+    assert len(set(UpstreamRequest(backend, sent).tools)) == 90
     assert "x-toolwire-loss" not in answer.headers
 
 
@@ -167,13 +169,13 @@ BIG = '{"id": 10000000000000001, "n": -12345678901234567890123, "x": 1.10, "whol
 
 @each_pair
 def test_H072_numbers_beyond_doubles_are_exact_in_a_history(stage: Stage, client: str, backend: str) -> None:
-    body = talk(client, USER, Said("call", BIG, "call_1", "weather"), OK)
+    body = talk(client, USER, HistoryEntry("call", BIG, "call_1", "weather"), OK)
     stage.sent(client, backend, body)
     wire = stage.received()[-1].body.decode()
     for digits in ("10000000000000001", "-12345678901234567890123"):
         assert digits in wire
     assert "10.0" not in wire
-    ((_, _, value),) = Asked(backend, json.loads(wire)).calls
+    ((_, _, value),) = UpstreamRequest(backend, json.loads(wire)).calls
     assert (value["id"], value["whole"]) == (10000000000000001, 10)
 
 
@@ -191,10 +193,10 @@ def test_H086_reasoning_dropped_for_a_forced_call_is_reported(stage: Stage, clie
 def test_H111_H112_a_template_server_gets_texts_and_one_instruction_at_the_start(stage: Stage, client: str) -> None:
     history = (
         USER,
-        Said("call", '{"city": "x"}', "call_1", "weather"),
+        HistoryEntry("call", '{"city": "x"}', "call_1", "weather"),
         OK,
-        Said("system", "Be brief."),
-        Said("user", "go"),
+        HistoryEntry("system", "Be brief."),
+        HistoryEntry("user", "go"),
     )
     body = talk(client, *history, **({"instructions": "S"} if client == "responses" else {"system": "S"}))
     sent, answer = stage.sent(client, "chat", body)
@@ -208,7 +210,7 @@ def test_H111_H112_a_template_server_gets_texts_and_one_instruction_at_the_start
 
 @pytest.mark.parametrize("client", ["responses", "messages"])
 def test_H112_a_compacted_history_begins_with_a_user_message(stage: Stage, client: str) -> None:
-    body = talk(client, Said("call", "{}", "call_1", "weather"), OK)
+    body = talk(client, HistoryEntry("call", "{}", "call_1", "weather"), OK)
     sent, _ = stage.sent(client, "chat", body)
     assert [message["role"] for message in sent["messages"]][:2] == ["user", "assistant"]
 
@@ -224,7 +226,7 @@ def marks(value: Any) -> int:
 
 
 def marked(client: str) -> dict[str, Any]:
-    body = talk(client, USER, Said("call", "{}", "call_1", "weather"), OK, Said("user", "go"))
+    body = talk(client, USER, HistoryEntry("call", "{}", "call_1", "weather"), OK, HistoryEntry("user", "go"))
     if client == "messages":
         body["system"] = [{"type": "text", "text": "S", **MARK}]
         body["tools"][1] |= MARK
@@ -257,7 +259,7 @@ def test_H107_a_back_end_that_refuses_searches_is_not_offered_one(stage: Stage, 
     body = talk(client, USER)
     body["tools"].append(SEARCHES[client])
     sent, answer = stage.sent(client, f"{client}-functions", body)
-    assert Asked(client, sent).tools == ["weather", "now"]
+    assert UpstreamRequest(client, sent).tools == ["weather", "now"]
     assert lost(answer) == ["tool.hosted"]
 
 
@@ -299,9 +301,17 @@ REFUSALS: dict[str, tuple[str, int, str, str]] = {  # (dialect, status, words, w
 
 def refused(dialect: str) -> dict[str, Any]:
     """A request in which each of these finds what it refuses."""
-    call = Said("call", "{}", "call_1", "weather")
+    call = HistoryEntry("call", "{}", "call_1", "weather")
     if dialect == "chat":
-        return talk("chat", Said("developer", "S"), USER, call, OK, Said("system", "Be brief."), Said("user", "go"))
+        return talk(
+            "chat",
+            HistoryEntry("developer", "S"),
+            USER,
+            call,
+            OK,
+            HistoryEntry("system", "Be brief."),
+            HistoryEntry("user", "go"),
+        )
     body = talk(dialect, USER, call, OK)
     if dialect == "responses":
         body["input"].insert(1, {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"})
@@ -326,5 +336,5 @@ def test_H081_H084_H111_H112_H141_H166_a_rejection_that_another_form_avoids_is_r
     stage.wait_metric(before + 1, "toolwire_losses_total", feature=f"refused.{change}")
     first, second = stage.received()[count:]
     assert first.json != second.json
-    assert Asked(dialect, second.json).calls == Asked(dialect, first.json).calls
-    assert Asked(dialect, second.json).results == ["call_1"]
+    assert UpstreamRequest(dialect, second.json).calls == UpstreamRequest(dialect, first.json).calls
+    assert UpstreamRequest(dialect, second.json).results == ["call_1"]

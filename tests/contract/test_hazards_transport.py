@@ -11,7 +11,7 @@ import pytest
 from tests.server.answers import ARGUMENTS, arguments_of, error_in, failure_in, frames, is_ended, streamed, text_of
 from tests.server.harness import CLOSE, HOLD, LAST_CHUNK, RESET, Step, chunk, reply, stream_head
 
-from .harness import NAMES, PAIRS, Stage, on_stage, played, talk
+from .harness import NAMES, PAIRS, Stage, on_stage, stream_steps, talk
 
 each_client = pytest.mark.parametrize("client", NAMES)
 each_pair = pytest.mark.parametrize(("client", "backend"), PAIRS)
@@ -117,5 +117,5 @@ def test_H164_a_timeout_does_not_affect_the_next_request(stage: Stage, client: s
     assert "retry-after" not in answer.headers
     assert "did not answer in 0.25 s" in error_in(client, answer.json)["message"]
     before = len(stage.received())
-    assert stage.ask(client, f"{client}-hasty", body, played(*frames(client))).status == 200
+    assert stage.ask(client, f"{client}-hasty", body, stream_steps(*frames(client))).status == 200
     assert len(stage.received()) == before + 1

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.playing import ALL, NOW, asking, minting
+from tests.dialects.codec_harness import ALL, NOW, make_request, numbered_ids
 from tests.thorough import examples, is_thorough, thin_out
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
@@ -35,7 +35,7 @@ OFFERED: dict[str, dict[str, Any]] = {
     "messages": {"tools": [{"name": name, "input_schema": SCHEMA} for name in TOOLS]},
     "gemini": {"tools": [{"functionDeclarations": [{"name": name, "parameters": SCHEMA} for name in TOOLS]}]},
 }
-REQUESTS: dict[str, Request] = {dialect: asking(dialect, **OFFERED[dialect]) for dialect in ALL}
+REQUESTS: dict[str, Request] = {dialect: make_request(dialect, **OFFERED[dialect]) for dialect in ALL}
 ONE, TWO = '{"a":1}', '{"b":2}'
 BEFORE, BETWEEN, AFTER = Words(("I ", "look. ")), Words(("And ", "now. ")), Words(("Done", ". "))
 MANNERS = [
@@ -54,7 +54,7 @@ def named(manner: Manner) -> str:
 
 
 def pipe(upstream: str, client: str, *, is_verbatim: bool) -> Translator:
-    request, mint = REQUESTS[client], minting()
+    request, mint = REQUESTS[client], numbered_ids()
     decoder = DIALECTS[upstream].stream_decoder(request)
     encoder = DIALECTS[client].encoder(AnswerContext(request=request, mint=mint, now=NOW))
     kind = Tap if is_verbatim and upstream == client else Translator

@@ -34,7 +34,7 @@ def stage() -> Iterator[Providers]:
 
 
 @pytest.fixture(autouse=True)
-def _nobody_refuses(stage: Providers) -> Iterator[None]:
+def _check_no_refusal(stage: Providers) -> Iterator[None]:
     stage.refused.clear()
     stage.seen.clear()
     yield

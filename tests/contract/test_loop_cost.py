@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.harness import NAMES, Said, calls_play, talk, text_play
+from tests.contract.harness import NAMES, HistoryEntry, calls_play, talk, text_play
 from tests.server.answers import KINDS
 from toolwire.agent.host import Host
 from toolwire.agent.loop import Loop, Terms
@@ -104,9 +104,9 @@ async def _loops(host: Host) -> None:
 
 async def _steps(host: Host, client: str) -> None:
     """The same two requests, from a client that runs the tools itself."""
-    steps = [Said("user", "What is the weather?")]
-    steps += [Said("call", ARGUMENTS, f"call_{number}", "weather") for number in range(5)]
-    steps += [Said("result", "rain", f"call_{number}", "weather") for number in range(5)]
+    steps = [HistoryEntry("user", "What is the weather?")]
+    steps += [HistoryEntry("call", ARGUMENTS, f"call_{number}", "weather") for number in range(5)]
+    steps += [HistoryEntry("result", "rain", f"call_{number}", "weather") for number in range(5)]
     tools = {"weather": dict(TOOL.tool.schema or {})}
     bodies = [json.dumps({"model": "b/m", **talk(client, *said, tools=tools)}).encode() for said in (steps[:1], steps)]
 

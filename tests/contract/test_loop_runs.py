@@ -135,7 +135,7 @@ async def host_of(kind: str, folder: Path, model: Any) -> AsyncIterator[Host]:
     assert all_gone(mark)
 
 
-def played(
+def run_loop(
     kind: str, folder: Path, tools: Sequence[Runnable], model: Any, telemetry: Prometheus | None = None
 ) -> tuple[list[LoopEvent], Loop]:
     async def main() -> tuple[list[LoopEvent], Loop]:
@@ -161,7 +161,7 @@ def ending(events: Sequence[LoopEvent]) -> CompleteEvent:
 @pytest.mark.parametrize("kind", STUBBORN)
 def test_a_model_that_never_stops_calling_ends_with_its_text(kind: str, tmp_path: Path) -> None:
     look, counted = Look(), Prometheus()
-    events, loop = played(kind, tmp_path, look.tools, Stubborn("Let me see. "), counted)
+    events, loop = run_loop(kind, tmp_path, look.tools, Stubborn("Let me see. "), counted)
     assert not [event for event in events if isinstance(event, ErrorEvent)]
     assert (ending(events).reason, loop.failure) == ("max_iterations", None)
     assert ending(events).text.strip() == "Let me see."
@@ -175,7 +175,7 @@ def test_a_model_that_never_stops_calling_ends_with_its_text(kind: str, tmp_path
 @pytest.mark.parametrize("transport", ["run", "sse"])
 def test_without_text_the_last_call_is_the_text(transport: str, tmp_path: Path) -> None:
     look = Look()
-    events, _ = played(f"cursor-{transport}", tmp_path, look.tools, Stubborn())
+    events, _ = run_loop(f"cursor-{transport}", tmp_path, look.tools, Stubborn())
     assert ending(events).reason == "max_iterations"
     assert ending(events).text == '[call of look: {"city":"C8"}]'
     assert look.cities == ["C1", "C2", "C3"]
@@ -183,14 +183,14 @@ def test_without_text_the_last_call_is_the_text(transport: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("transport", ["run", "sse"])
 def test_a_model_that_answers_when_it_has_no_tools(transport: str, tmp_path: Path) -> None:
-    events, _ = played(f"cursor-{transport}", tmp_path, Look().tools, Obedient())
+    events, _ = run_loop(f"cursor-{transport}", tmp_path, Look().tools, Obedient())
     assert (ending(events).text, ending(events).reason) == ("That is all.", "max_iterations")
 
 
 @pytest.mark.parametrize("transport", ["run", "sse"])
 def test_a_task_from_a_wrong_call_to_the_answer(transport: str, tmp_path: Path) -> None:
     look = Look()
-    events, loop = played(f"cursor-{transport}", tmp_path, look.tools, Learning())
+    events, loop = run_loop(f"cursor-{transport}", tmp_path, look.tools, Learning())
     assert [tag for tag in kinds_of(events) if not tag.startswith("status")] == [
         "tool_error",
         "text",

@@ -23,7 +23,7 @@ from toolwire.config.file import Config, with_backends
 from .client_requests import Reply, ask, request_for
 from .malformed.catalogue import catalogue
 from .malformed.comparison import faults
-from .malformed.gateway import Played, Stage, pieces, stage
+from .malformed.gateway import Stage, UpstreamReply, pieces, stage
 from .malformed.kinds import DIALECTS, Malformed
 
 KINDS = catalogue()
@@ -41,15 +41,15 @@ class Cell(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def theatre() -> Iterator[Theatre]:
+def player() -> Iterator[StreamPlayer]:
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         opened = runner.run(stack.enter_async_context(stage()))
-        yield Theatre(runner, opened)
+        yield StreamPlayer(runner, opened)
         runner.run(stack.aclose())
 
 
-class Theatre:
+class StreamPlayer:
     """One application for all plays of a module."""
 
     def __init__(self, runner: asyncio.Runner, opened: Stage) -> None:
@@ -64,8 +64,10 @@ class Theatre:
         found: list[str] = []
         for cell in cells:
             request = _request(malformed, cell, f"{cell.way}-{malformed.dialect}/m")
-            played = Played(pieces(malformed.wire, cell.chunking, number), malformed.kind, is_cut=malformed.is_cut)
-            reply = await self._stage.ask(cell.client, request, played)
+            upstream_reply = UpstreamReply(
+                pieces(malformed.wire, cell.chunking, number), malformed.kind, is_cut=malformed.is_cut
+            )
+            reply = await self._stage.ask(cell.client, request, upstream_reply)
             found += [
                 f"{cell}: {fault}\n{reply.body[:2000]!r}" for fault in faults(malformed, cell.client, request, reply)
             ]
@@ -119,19 +121,19 @@ def test_there_are_a_hundred_kinds_of_each_server(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_H001_H008_H010_H015_H029_H050_H114_H154_each_kind_in_one_client_dialect(
-    theatre: Theatre, dialect: str
+    player: StreamPlayer, dialect: str
 ) -> None:
     own = [(number, malformed) for number, malformed in enumerate(KINDS) if malformed.dialect == dialect]
-    found = {malformed.name: theatre.play(number, [_quick(number, malformed)]) for number, malformed in own}
+    found = {malformed.name: player.play(number, [_quick(number, malformed)]) for number, malformed in own}
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(KINDS)), ids=TITLES)
 def test_H002_H006_H007_H011_H012_H013_H017_H028_H030_H031_H049_H051_H071_H109_each_kind_in_many_client_dialects(
-    theatre: Theatre, number: int
+    player: StreamPlayer, number: int
 ) -> None:
-    assert theatre.play(number, _many(number, KINDS[number])) == []
+    assert player.play(number, _many(number, KINDS[number])) == []
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 
 from tests.contract.sourceless import without_sources
-from tests.dialects.playing import NAMES
+from tests.dialects.codec_harness import NAMES
 from tests.thorough import examples
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest

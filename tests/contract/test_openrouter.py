@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contract.reasoning_requests import KINDS, PATHS, call_in, request
-from tests.dialects.wires import DONE, call, chunk
+from tests.dialects.upstream_events import DONE, call, chunk
 from tests.server.harness import Gateway, Step, Upstream, ask, gateway, reply, server_config
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret

@@ -54,7 +54,7 @@ def search(call_id: str = "c", raw: str = QUERY, name: str = "web_search") -> To
     return ToolCall(id=call_id, name=name, raw=raw, args=object_of(raw))
 
 
-class Played:
+class ScriptedBackend:
     """Each request gets the next answer; an error is raised, or said in mid-answer where it stands among parts."""
 
     name = "played"
@@ -127,7 +127,7 @@ def request_of(client: str = "messages", *tools: Tool, choice: ToolChoice | None
     return Request(model="m", messages=(message,), tools=(hosted, *tools), tool_choice=choice, origin=client)
 
 
-async def played(inner: Played, engine: Engine, request: Request) -> tuple[EventReply, list[Event]]:
+async def run_search(inner: ScriptedBackend, engine: Engine, request: Request) -> tuple[EventReply, list[Event]]:
     searching = Searching(Searcher(engine, timeout=1.0, results=3))
     backend, lowered = searching.around(inner, request)
     reply = await backend.open(lowered, is_verbatim=False)
@@ -135,8 +135,8 @@ async def played(inner: Played, engine: Engine, request: Request) -> tuple[Event
     return reply, [event async for events in reply.events for event in events]
 
 
-def run(inner: Played, request: Request | None = None, engine: Engine | None = None) -> list[Event]:
-    _, events = asyncio.run(played(inner, engine or Engine(), request or request_of()))
+def run(inner: ScriptedBackend, request: Request | None = None, engine: Engine | None = None) -> list[Event]:
+    _, events = asyncio.run(run_search(inner, engine or Engine(), request or request_of()))
     _check(events)
     return events
 
@@ -159,7 +159,7 @@ def kinds(answer: FoldedAnswer) -> list[str]:
 
 def test_the_model_is_asked_again_with_what_was_found() -> None:
     thought = Reasoning(text="hm", signature="s")
-    inner, engine = Played([thought, Text(text="I look."), search()], [Text(text="So.")]), Engine()
+    inner, engine = ScriptedBackend([thought, Text(text="I look."), search()], [Text(text="So.")]), Engine()
     answer = fold(run(inner, engine=engine))
     assert kinds(answer) == ["hm", "I look.", "server_tool_use", "web_search_tool_result", "So."]
     assert engine.asked == ["q"]
@@ -177,7 +177,7 @@ def test_the_model_is_asked_again_with_what_was_found() -> None:
 
 
 def test_an_answer_without_a_search_passes() -> None:
-    inner = Played([Text(text="So.")])
+    inner = ScriptedBackend([Text(text="So.")])
     answer = fold(run(inner, request_of("responses")))
     assert kinds(answer) == ["So."]
     assert len(inner.asked) == 1
@@ -186,7 +186,7 @@ def test_an_answer_without_a_search_passes() -> None:
 def test_text_leaves_before_the_search_is_done() -> None:
     async def main() -> list[type]:
         searching = Searching(Searcher(Engine(pause=9), timeout=9.0, results=3))
-        backend, lowered = searching.around(Played([Text(text="I look."), search()]), request_of())
+        backend, lowered = searching.around(ScriptedBackend([Text(text="I look."), search()]), request_of())
         reply = await backend.open(lowered, is_verbatim=False)
         assert isinstance(reply, EventReply)
         seen: list[type] = []
@@ -200,7 +200,7 @@ def test_text_leaves_before_the_search_is_done() -> None:
 
 
 def test_several_searches_of_one_turn_run_at_once() -> None:
-    inner, engine = Played([search("a"), search("b", '{"query":"r"}')], [Text(text="So.")]), Engine(pause=0.05)
+    inner, engine = ScriptedBackend([search("a"), search("b", '{"query":"r"}')], [Text(text="So.")]), Engine(pause=0.05)
     answer = fold(run(inner, engine=engine))
     assert kinds(answer) == ["server_tool_use"] * 2 + ["web_search_tool_result"] * 2 + ["So."]
     assert engine.asked == ["q", "r"]
@@ -211,7 +211,7 @@ def test_several_searches_of_one_turn_run_at_once() -> None:
 
 
 def test_ids_are_unique_for_the_back_end() -> None:
-    inner = Played([search("x"), search("")], [search("x")], [Text(text="So.")])
+    inner = ScriptedBackend([search("x"), search("")], [search("x")], [Text(text="So.")])
     run(inner)
     ids = [part.id for message in inner.asked[-1].messages for part in message.parts if isinstance(part, ToolCall)]
     assert len(set(ids)) == 3
@@ -220,7 +220,7 @@ def test_ids_are_unique_for_the_back_end() -> None:
 
 def test_H092_a_clients_own_call_ends_the_turn() -> None:
     own = ToolCall(id="o", name="note", raw="{}", args={})
-    inner = Played([own, search()], reason="tool_calls")
+    inner = ScriptedBackend([own, search()], reason="tool_calls")
     answer = fold(run(inner))
     assert kinds(answer) == ["{}", "server_tool_use", "web_search_tool_result"]
     assert answer.finished.choices[0].reason == "tool_calls"
@@ -228,7 +228,7 @@ def test_H092_a_clients_own_call_ends_the_turn() -> None:
 
 
 def test_searches_are_bounded() -> None:
-    inner, engine = Played([search()]), Engine()
+    inner, engine = ScriptedBackend([search()]), Engine()
     answer = fold(run(inner, engine=engine))
     assert len(engine.asked) == 5
     assert len(inner.asked) == 6
@@ -238,7 +238,7 @@ def test_searches_are_bounded() -> None:
 
 def test_the_clients_bound_counts_and_other_tools_stay() -> None:
     note = Tool(name="note", schema={})
-    inner, engine = Played([search("a"), search("b")], [Text(text="So.")]), Engine()
+    inner, engine = ScriptedBackend([search("a"), search("b")], [Text(text="So.")]), Engine()
     answer = fold(run(inner, request_of("messages", note, max_uses=1), engine))
     assert len(engine.asked) == 1
     assert inner.asked[1].tools == (note,)
@@ -250,13 +250,13 @@ def test_the_clients_bound_counts_and_other_tools_stay() -> None:
 
 def test_no_client_may_ask_for_endless_searches() -> None:
     engine = Engine()
-    run(Played([search()]), request_of(max_uses=10**9), engine)
+    run(ScriptedBackend([search()]), request_of(max_uses=10**9), engine)
     assert len(engine.asked) == 50
 
 
 def test_arguments_that_are_none() -> None:
     for raw in ("{", "[]", "{}", '{"query":7}', '{"query":" "}'):
-        inner, engine = Played([search(raw=raw)], [Text(text="So.")]), Engine()
+        inner, engine = ScriptedBackend([search(raw=raw)], [Text(text="So.")]), Engine()
         answer = fold(run(inner, engine=engine))
         part = answer.parts_of(0)[1]
         assert isinstance(part, Opaque)
@@ -268,7 +268,7 @@ def test_arguments_that_are_none() -> None:
 
 
 def test_a_failed_search_is_told_and_noted() -> None:
-    inner = Played([search()], [Text(text="So.")])
+    inner = ScriptedBackend([search()], [Text(text="So.")])
     events = run(inner, request_of("responses"), Engine(error=UpstreamError("it is down.")))
     assert Noted(note=Loss("web_search", "answer", "it is down.")) in events
     (result,) = inner.asked[1].messages[-1].parts
@@ -278,7 +278,7 @@ def test_a_failed_search_is_told_and_noted() -> None:
 
 def test_a_prefix_that_models_invent() -> None:
     engine = Engine()
-    run(Played([search(name="functions.web_search")], [Text(text="So.")]), engine=engine)
+    run(ScriptedBackend([search(name="functions.web_search")], [Text(text="So.")]), engine=engine)
     assert engine.asked == ["q"]
 
 
@@ -296,14 +296,14 @@ def test_a_prefix_that_models_invent() -> None:
     ],
 )
 def test_what_was_forced_is_free_after_the_first_search(choice: ToolChoice | None, later: ToolChoice | None) -> None:
-    inner = Played([search()], [Text(text="So.")])
+    inner = ScriptedBackend([search()], [Text(text="So.")])
     run(inner, request_of("messages", Tool(name="note", schema={}), choice=choice))
     assert inner.asked[1].tool_choice == later
 
 
 @pytest.mark.parametrize(("names", "later"), [(("web_search", "note"), "allowed"), (("web_search",), "none")])
 def test_a_used_up_search_is_no_longer_allowed(names: tuple[str, ...], later: str) -> None:
-    inner = Played([search()], [Text(text="So.")])
+    inner = ScriptedBackend([search()], [Text(text="So.")])
     allowed = ToolChoice(mode="allowed", names=names)
     run(inner, request_of("messages", Tool(name="note", schema={}), choice=allowed, max_uses=1))
     assert inner.asked[1].tool_choice is not None
@@ -312,7 +312,7 @@ def test_a_used_up_search_is_no_longer_allowed(names: tuple[str, ...], later: st
 
 
 def test_an_answer_that_was_cut_short_is_not_gone_on_with() -> None:
-    inner = Played([search()], reason="length")
+    inner = ScriptedBackend([search()], reason="length")
     answer = fold(run(inner))
     assert answer.finished.choices[0].reason == "length"
     assert len(inner.asked) == 1
@@ -320,29 +320,29 @@ def test_an_answer_that_was_cut_short_is_not_gone_on_with() -> None:
 
 def test_errors_of_the_back_end_are_its_own() -> None:
     with pytest.raises(UpstreamError, match="no"):
-        run(Played(UpstreamError("no")))
+        run(ScriptedBackend(UpstreamError("no")))
     with pytest.raises(UpstreamError, match="later"):
-        run(Played([search()], UpstreamError("later")))
-    events = run(Played([Text(text="I"), UpstreamError("in between")]))
+        run(ScriptedBackend([search()], UpstreamError("later")))
+    events = run(ScriptedBackend([Text(text="I"), UpstreamError("in between")]))
     assert isinstance(events[-1], Failed)
 
 
 def test_an_answer_without_an_end_has_none() -> None:
-    events = run(Played([Text(text="I"), None]))
+    events = run(ScriptedBackend([Text(text="I"), None]))
     assert not any(isinstance(event, Finished | Failed) for event in events)
 
 
 def test_losses_are_told_once() -> None:
     lost, inner = Loss("a", "b", "c"), [[search()], [Text(text="So.")]]
     request = request_of(user_location={"city": "Oslo"})
-    reply, events = asyncio.run(played(Played(*inner, losses=(lost,)), Engine(), request))
+    reply, events = asyncio.run(run_search(ScriptedBackend(*inner, losses=(lost,)), Engine(), request))
     assert [loss.feature for loss in reply.losses] == ["a", "web_search.user_location"]
     assert not [event for event in events if isinstance(event, Noted) and isinstance(event.note, Loss)]
 
 
 def test_a_client_that_goes_stops_everything() -> None:
     async def main() -> None:
-        inner, engine = Played([search()]), Engine(pause=9)
+        inner, engine = ScriptedBackend([search()]), Engine(pause=9)
         searching = Searching(Searcher(engine, timeout=9.0, results=3))
         backend, lowered = searching.around(inner, request_of())
         reply = await backend.open(lowered, is_verbatim=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import ALL, asking
-from tests.dialects.wires import REGULAR, Numbered, chunk, event, gemini_chunk, message_start, sse
+from tests.dialects.codec_harness import ALL, make_request
+from tests.dialects.upstream_events import REGULAR, Numbered, chunk, event, gemini_chunk, message_start, sse
 from toolwire.dialects import DIALECTS
 from toolwire.events import Event, Failed
 from toolwire.wire.sse import SseReader
@@ -114,7 +114,7 @@ ALIKE: dict[str, list[bytes]] = {
 
 @pytest.mark.parametrize("dialect", ALL)
 def test_the_template_shortcut_equals_parsing(dialect: str) -> None:
-    request = asking(dialect)
+    request = make_request(dialect)
     for wire in streams(dialect):
         quick, careful = (DIALECTS[dialect].stream_decoder(request) for _ in range(2))
         for frame in SseReader().feed(wire):
@@ -132,7 +132,7 @@ RESPELLED: dict[str, tuple[bytes, bytes]] = {
 
 @pytest.mark.parametrize("dialect", sorted(RESPELLED))
 def test_the_typed_decoder_equals_the_general_one(dialect: str) -> None:
-    request = asking(dialect)
+    request = make_request(dialect)
     usual, other = RESPELLED[dialect]
     for wire in streams(dialect):
         typed, general = (DIALECTS[dialect].stream_decoder(request) for _ in range(2))

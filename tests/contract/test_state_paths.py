@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.server.harness import Answer, process
-from tests.server.remembering import BACKENDS, ECHO, KEY, OTHER_KEY, Site, scripted, site
+from tests.server.state_harness import BACKENDS, ECHO, KEY, OTHER_KEY, Site, scripted, site
 from toolwire.memory.store import Entry, SqliteStore
 from toolwire.server.auth import owner_of
 from toolwire.server.state import is_stateful
@@ -27,13 +27,13 @@ def place() -> Iterator[Site]:
         yield running
 
 
-def asked(place: Site, model: str, given: Any, key: str = KEY, **more: Any) -> Answer:
+def send_messages(place: Site, model: str, given: Any, key: str = KEY, **more: Any) -> Answer:
     messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
     body = {"model": model, "max_tokens": 99, "messages": messages, **more}
     return place.ask("POST", "/messages", body, key)
 
 
-def told(answer: Answer, *, stream: bool) -> dict[str, Any]:
+def message_in(answer: Answer, *, stream: bool) -> dict[str, Any]:
     """The message, put together from its events if it was streamed."""
     assert answer.status == 200, answer.body
     if not stream:
@@ -71,11 +71,11 @@ def test_a_thread_remembers_messages_system_and_tools(place: Site, backend: str,
     prompt = scripted({**thought, "text": "wait", "calls": [call]}, {"text": "two"}, ECHO)
     model = f"{backend}/m"
     create = {"system": "be kind", "tools": [TOOL], "thread": {"type": "create"}, "stream": stream}
-    first = told(asked(place, model, prompt, **create), stream=stream)
+    first = message_in(send_messages(place, model, prompt, **create), stream=stream)
     use = first["content"][-1]
     result = [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": use["id"], "content": "sunny"}]}]
-    second = told(asked(place, model, result, thread=go_on(first), stream=stream), stream=stream)
-    third = told(asked(place, model, "and", thread=go_on(second), stream=stream), stream=stream)
+    second = message_in(send_messages(place, model, result, thread=go_on(first), stream=stream), stream=stream)
+    third = message_in(send_messages(place, model, "and", thread=go_on(second), stream=stream), stream=stream)
     parts = [(message["role"], part) for message in decode(third["content"][-1]["text"]) for part in message["parts"]]
     said = [(role, part["kind"]) for role, part in parts if part["kind"] != "reasoning"]
     assert said[0] == ("system", "text")
@@ -89,19 +89,21 @@ def test_a_thread_remembers_messages_system_and_tools(place: Site, backend: str,
 @pytest.mark.parametrize("backend", ALL)
 def test_two_ways_on_from_one_message(place: Site, backend: str) -> None:
     model = f"{backend}/m"
-    first = told(asked(place, model, scripted({"text": "root"}, ECHO), thread={"type": "create"}), stream=False)
+    first = message_in(
+        send_messages(place, model, scripted({"text": "root"}, ECHO), thread={"type": "create"}), stream=False
+    )
     for word in ("left", "right"):
-        second = told(asked(place, model, word, thread=go_on(first)), stream=False)
+        second = message_in(send_messages(place, model, word, thread=go_on(first)), stream=False)
         spoken = [part["text"] for message in decode(second["content"][0]["text"]) for part in message["parts"]]
         assert spoken[1:] == ["root", word]
 
 
 @pytest.mark.parametrize("backend", ALL)
 def test_what_is_not_there_makes_runners_replay(place: Site, backend: str) -> None:
-    first = told(asked(place, f"{backend}/m", "hello", thread={"type": "create"}), stream=False)
-    refusals = [asked(place, f"{backend}/m", "x", key, thread=go_on(first)) for key in (OTHER_KEY, "")]
+    first = message_in(send_messages(place, f"{backend}/m", "hello", thread={"type": "create"}), stream=False)
+    refusals = [send_messages(place, f"{backend}/m", "x", key, thread=go_on(first)) for key in (OTHER_KEY, "")]
     if backend != "thread-keeper":  # of which one person alone may have threads from elsewhere
-        refusals.append(asked(place, f"{backend}/m", "x", thread=go_on({"id": "msg_of_nobody"})))
+        refusals.append(send_messages(place, f"{backend}/m", "x", thread=go_on({"id": "msg_of_nobody"})))
     for answer in refusals:
         assert answer.status == 404
         assert answer.json["error"]["type"] == "not_found_error"
@@ -109,44 +111,44 @@ def test_what_is_not_there_makes_runners_replay(place: Site, backend: str) -> No
 
 
 def test_a_message_without_a_thread_is_not_kept(place: Site) -> None:
-    first = told(asked(place, "scripted/m", "hello"), stream=False)
-    assert asked(place, "scripted/m", "x", thread=go_on(first)).status == 404
+    first = message_in(send_messages(place, "scripted/m", "hello"), stream=False)
+    assert send_messages(place, "scripted/m", "x", thread=go_on(first)).status == 404
 
 
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize("turn", [{"refusal": "no"}, {"text": "a b c d", "chunk": 2, "cut": 2}])
 def test_nobody_goes_on_from_what_was_refused_or_cut(place: Site, turn: dict[str, Any], stream: bool) -> None:
-    answer = asked(place, "scripted/m", scripted(turn), thread={"type": "create"}, stream=stream)
+    answer = send_messages(place, "scripted/m", scripted(turn), thread={"type": "create"}, stream=stream)
     if not stream and answer.status != 200:
         return
     name = answer.events[0][1]["message"]["id"] if stream else answer.json["id"]
-    assert asked(place, "scripted/m", "x", thread=go_on({"id": name})).status == 404
+    assert send_messages(place, "scripted/m", "x", thread=go_on({"id": name})).status == 404
 
 
 def test_a_thread_is_not_a_response(place: Site) -> None:
-    first = told(asked(place, "scripted/m", "hello", thread={"type": "create"}), stream=False)
+    first = message_in(send_messages(place, "scripted/m", "hello", thread={"type": "create"}), stream=False)
     place.refused(404, "GET", f"/responses/{first['id']}")
     body = {"model": "scripted/m", "input": "x", "previous_response_id": first["id"]}
     place.refused(400, "POST", "/responses", body)
     response = place.respond("scripted/m", "hello")
-    assert asked(place, "scripted/m", "x", thread=go_on(response)).status == 404
-    kept_there = told(asked(place, "thread-keeper/m", "hello", thread={"type": "create"}), stream=False)
+    assert send_messages(place, "scripted/m", "x", thread=go_on(response)).status == 404
+    kept_there = message_in(send_messages(place, "thread-keeper/m", "hello", thread={"type": "create"}), stream=False)
     place.refused(404, "GET", f"/responses/{kept_there['id']}")
     place.refused(404, "DELETE", f"/responses/{kept_there['id']}")
 
 
 def test_what_is_wrong_is_named(place: Site) -> None:
-    first = told(asked(place, "scripted/m", "hello", thread={"type": "create"}), stream=False)
+    first = message_in(send_messages(place, "scripted/m", "hello", thread={"type": "create"}), stream=False)
     for more in ({"system": "other"}, {"tools": [TOOL]}):
-        answer = asked(place, "scripted/m", "x", thread=go_on(first), **more)
+        answer = send_messages(place, "scripted/m", "x", thread=go_on(first), **more)
         assert answer.status == 400
         assert next(iter(more)) in answer.json["error"]["message"]
     for thread in ({"type": "other"}, {}, {"type": "continue"}, "thread"):
-        assert asked(place, "scripted/m", "x", thread=thread).status == 400
+        assert send_messages(place, "scripted/m", "x", thread=thread).status == 400
 
 
 def test_tokens_are_counted_with_the_thread(place: Site) -> None:
-    first = told(asked(place, "scripted/m", "x" * 4000, thread={"type": "create"}), stream=False)
+    first = message_in(send_messages(place, "scripted/m", "x" * 4000, thread={"type": "create"}), stream=False)
     body = {"model": "scripted/m", "messages": [{"role": "user", "content": "y"}], "thread": go_on(first)}
     assert place.ask("POST", "/messages/count_tokens", body).json["input_tokens"] > 1000
 
@@ -158,7 +160,7 @@ def test_a_thread_survives_kill_and_restart(tmp_path: Path) -> None:
     more: dict[str, Any] = {"thread": {"type": "create"}, "system": "be kind"}
     for word in (prompt, "b", "c"):
         with process(tmp_path, toml) as running:  # which ends by SIGKILL
-            message = told(asked(Site(running.port), "model/m", word, **more), stream=False)
+            message = message_in(send_messages(Site(running.port), "model/m", word, **more), stream=False)
         more = {"thread": go_on(message)}
     spoken = [part["text"] for one in decode(message["content"][0]["text"]) for part in one["parts"]]
     assert [spoken[0], *spoken[2:]] == ["be kind", "one", "b", "two", "c"]

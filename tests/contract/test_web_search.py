@@ -111,7 +111,7 @@ def _request(client: str, upstream: str, *turns: dict[str, Any], stream: bool, *
     return {"model": f"{upstream}/s/scripted", "stream": stream, "tools": [TOOLS[client]], **content} | more
 
 
-def _asked(server: Gateway, client: str, request: dict[str, Any]) -> Answer:
+def _valid_answer(server: Gateway, client: str, request: dict[str, Any]) -> Answer:
     answer = ask(server.port, "POST", PATHS[client], request)
     assert answer.status == 200, answer.body
     faults = check(client, answer.body, answer.status, answer.headers["content-type"], request).errors
@@ -144,7 +144,7 @@ def _whole(client: str, answer: Answer, *, stream: bool) -> dict[str, Any]:
 @pytest.mark.parametrize("upstream", KINDS)
 def test_messages_client(server: Gateway, engine: Upstream, upstream: str, stream: bool) -> None:
     request = _request("messages", upstream, LOOKING, ANSWER, stream=stream)
-    message = _whole("messages", _asked(server, "messages", request), stream=stream)
+    message = _whole("messages", _valid_answer(server, "messages", request), stream=stream)
     first, use, result, last = message["content"]
     assert (first["text"], last["text"]) == ("I will look.", "High water is at 04:12.")
     assert (use["type"], use["name"], use["input"]) == ("server_tool_use", "web_search", {"query": "tides today"})
@@ -164,7 +164,7 @@ def test_messages_client(server: Gateway, engine: Upstream, upstream: str, strea
 @pytest.mark.parametrize("upstream", KINDS)
 def test_responses_client(server: Gateway, upstream: str, stream: bool) -> None:
     request = _request("responses", upstream, LOOKING, ANSWER, stream=stream)
-    answer = _asked(server, "responses", request)
+    answer = _valid_answer(server, "responses", request)
     response = _whole("responses", answer, stream=stream)
     first, search, last = response["output"]
     assert first["content"][0]["text"] == "I will look."
@@ -183,7 +183,7 @@ def test_responses_client(server: Gateway, upstream: str, stream: bool) -> None:
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_next_turn_contains_the_search_results(server: Gateway, client: str) -> None:
     request = _request(client, "chat", LOOKING, ANSWER, stream=False)
-    answer = _asked(server, client, request).json
+    answer = _valid_answer(server, client, request).json
     given = request["messages" if client == "messages" else "input"]
     given[0]["content"] = scripted({"echo": True})
     given += [{"role": "assistant", "content": answer["content"]}] if client == "messages" else answer["output"]
@@ -191,7 +191,7 @@ def test_the_next_turn_contains_the_search_results(server: Gateway, client: str)
     for offered in (True, False):
         if not offered:
             request = {name: value for name, value in request.items() if name != "tools"}
-        said = json.dumps(_asked(server, client, request).json, ensure_ascii=False)
+        said = json.dumps(_valid_answer(server, client, request).json, ensure_ascii=False)
         assert "tides today" in said
         assert "https://example.org/tides" in said
         assert ("High water at 04:12 é中😀." in said) == (client == "messages")  # items have no place for excerpts
@@ -202,11 +202,11 @@ def test_a_stored_answer_contains_its_searches(server: Gateway) -> None:
     first = _request(
         "responses", "chat", LOOKING, ANSWER, {"text": "{{result:0:https.*tides}}"}, stream=True, store=True
     )
-    kept = _whole("responses", _asked(server, "responses", first), stream=True)["id"]
+    kept = _whole("responses", _valid_answer(server, "responses", first), stream=True)["id"]
     items = ask(server.port, "GET", f"/v1/responses/{kept}").json["output"]
     assert [item["type"] for item in items] == ["message", "web_search_call", "message"]
     request = first | {"previous_response_id": kept, "input": "And then?", "stream": False}
-    said = _asked(server, "responses", request).json["output"][0]["content"][0]["text"]
+    said = _valid_answer(server, "responses", request).json["output"][0]["content"][0]["text"]
     assert said == "https://example.org/tides"
 
 
@@ -215,14 +215,14 @@ def test_H092_a_client_call_beside_a_search_ends_the_turn(server: Gateway, clien
     both = {"calls": [SEARCH, {"name": "note", "arguments": {"word": "é"}, "id": "call_own"}]}
     last = {"text": "{{result:1}} {{result:0:04:\\d\\d}}"}
     request = _request(client, "chat", both, last, stream=False, tools=[TOOLS[client], OWN[client]])
-    answer = _asked(server, client, request).json
+    answer = _valid_answer(server, client, request).json
     if client == "messages":
         kinds = [block["type"] for block in answer["content"]]
         assert sorted(kinds) == ["server_tool_use", "tool_use", "web_search_tool_result"]
         assert answer["stop_reason"] == "tool_use"
         result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_own", "content": "noted"}]}
         request["messages"] += [{"role": "assistant", "content": answer["content"]}, result]
-        said = _asked(server, client, request).json["content"][0]["text"]
+        said = _valid_answer(server, client, request).json["content"][0]["text"]
     else:
         assert sorted(item["type"] for item in answer["output"]) == ["function_call", "web_search_call"]
         request["input"] += [
@@ -230,7 +230,7 @@ def test_H092_a_client_call_beside_a_search_ends_the_turn(server: Gateway, clien
             {"type": "function_call_output", "call_id": "call_own", "output": "noted"},
         ]
         request["input"][0]["content"] = scripted({"turns": [both, {"text": "{{result:1}} {{result:0:https.*tides}}"}]})
-        said = _asked(server, client, request).json["output"][0]["content"][0]["text"]
+        said = _valid_answer(server, client, request).json["output"][0]["content"][0]["text"]
     assert said in ("noted 04:12", "noted https://example.org/tides")
 
 
@@ -247,7 +247,7 @@ def test_a_search_that_fails(server: Gateway, engine: Upstream, client: str, pla
     _plays(engine, plays[play])
     told = {"text": "{{result:0}}"}
     answer = _whole(
-        client, _asked(server, client, _request(client, "chat", LOOKING, told, stream=stream)), stream=stream
+        client, _valid_answer(server, client, _request(client, "chat", LOOKING, told, stream=stream)), stream=stream
     )
     assert "The search failed:" in json.dumps(answer)
     if client == "messages":
@@ -261,7 +261,7 @@ def test_no_more_searches_than_the_client_allows(server: Gateway, engine: Upstre
     tool = TOOLS["messages"] | {"max_uses": 2}
     request = _request("messages", "chat", LOOKING, stream=False, tools=[tool])
     request["messages"][0]["content"] = scripted({"turns": [LOOKING]})  # it never stops by itself
-    answer = _asked(server, "messages", request).json
+    answer = _valid_answer(server, "messages", request).json
     results = [block["content"] for block in answer["content"] if block["type"] == "web_search_tool_result"]
     assert [isinstance(content, list) for content in results] == [True, True, False]
     assert results[2]["error_code"] == "max_uses_exceeded"
@@ -278,7 +278,9 @@ def test_domains_and_unsupported_options(server: Gateway, client: str) -> None:
         "responses": {"filters": {"allowed_domains": ["example.net"]}},
     }
     tool = TOOLS[client] | limits[client] | {"user_location": place}
-    answer = _asked(server, client, _request(client, "chat", LOOKING, {"text": "ok"}, stream=False, tools=[tool]))
+    answer = _valid_answer(
+        server, client, _request(client, "chat", LOOKING, {"text": "ok"}, stream=False, tools=[tool])
+    )
     assert "https://sub.example.net/more" in answer.body.decode()
     assert "https://example.org/tides" not in answer.body.decode()
     assert "web_search.user_location" in answer.headers["x-toolwire-loss"]
@@ -290,13 +292,13 @@ def test_a_forced_search_is_made_once(server: Gateway, engine: Upstream, client:
     choice = {"messages": {"type": "tool", "name": "web_search"}, "responses": {"type": "web_search_preview"}}[client]
     tool = {"messages": TOOLS["messages"], "responses": {"type": "web_search_preview"}}[client]
     request = _request(client, "chat", LOOKING, ANSWER, stream=False, tool_choice=choice, tools=[tool])
-    assert "04:12" in _asked(server, client, request).body.decode()
+    assert "04:12" in _valid_answer(server, client, request).body.decode()
     assert len(engine.received) == 1
 
 
 def test_without_a_hosted_search_nothing_changes(server: Gateway, engine: Upstream) -> None:
     request = _request("messages", "chat", {"text": "plain"}, stream=False, tools=[OWN["messages"]])
-    assert _asked(server, "messages", request).json["content"] == [{"type": "text", "text": "plain"}]
+    assert _valid_answer(server, "messages", request).json["content"] == [{"type": "text", "text": "plain"}]
     assert not engine.received
 
 
@@ -324,7 +326,7 @@ def test_a_program_as_search(model_server: Gateway, tmp_path: Path) -> None:
     )
     program.chmod(0o700)
     with _searching(model_server, SearchConfig(kind="command", command=str(program))) as server:
-        answer = _asked(server, "messages", _request("messages", "chat", LOOKING, ANSWER, stream=True))
+        answer = _valid_answer(server, "messages", _request("messages", "chat", LOOKING, ANSWER, stream=True))
     assert "https://example.org/tides-today" in answer.body.decode()
     assert "04:12" in _whole("messages", answer, stream=True)["content"][-1]["text"]
 

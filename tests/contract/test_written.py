@@ -16,9 +16,9 @@ from toolwire.calls.schemas import Schemas
 
 from .client_answers import Seen, see
 from .client_requests import request_for
-from .malformed.gateway import Played, pieces, stage
+from .malformed.gateway import UpstreamReply, pieces, stage
 from .malformed.kinds import DIALECTS
-from .malformed.regular import Said, sse, stream
+from .malformed.regular import ReplyContent, sse, stream
 
 SEED = 3
 
@@ -112,10 +112,14 @@ LINE = '{"type": "tool_call", "name": "get_weather", "arguments": {"location": "
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_json_line_after_a_sentence_is_a_call_for_every_client(dialect: str, client: str, is_stream: bool) -> None:
     async def ask(text: str) -> Seen:
-        said = Said(tuple(text[start : start + 5] for start in range(0, len(text), 5)))
-        played = Played(pieces(sse(stream(dialect, said)), "frames"), "text/event-stream", is_cut=False)
+        content = ReplyContent(tuple(text[start : start + 5] for start in range(0, len(text), 5)))
+        upstream_reply = UpstreamReply(
+            pieces(sse(stream(dialect, content)), "frames"), "text/event-stream", is_cut=False
+        )
         async with stage() as opened:
-            reply = await opened.ask(client, request_for(client, f"auto-{dialect}/m", "hi", stream=is_stream), played)
+            reply = await opened.ask(
+                client, request_for(client, f"auto-{dialect}/m", "hi", stream=is_stream), upstream_reply
+            )
         return see(client, reply.body, stream=is_stream)
 
     seen = asyncio.run(ask(f"I will look.\n{LINE}"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dialects.playing import ALL, NAMES, events_in
-from tests.dialects.wires import REGULAR
+from tests.dialects.codec_harness import ALL, NAMES, events_in
+from tests.dialects.upstream_events import REGULAR
 from toolwire.dialects import DIALECTS, Dialect
 from toolwire.dialects.base import FORWARDED, bearer, excerpt, forwarded_headers
 from toolwire.dialects.shared.answer_in import object_in

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.playing import asking
+from tests.dialects.codec_harness import make_request
 from toolwire.dialects.base import Endpoint
 from toolwire.dialects.gemini import match, path_of
 from toolwire.types import Request
@@ -22,7 +22,7 @@ def test_the_model_and_the_wish_for_a_stream_stand_in_the_path() -> None:
     assert of("gemini-2.5-flash") == "/v1beta/models/gemini-2.5-flash:generateContent"
     assert of("gemini-2.5-flash", is_stream=True) == "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
     assert of("tunedModels/x") == "/v1beta/tunedModels/x:generateContent"
-    assert path_of(asking("gemini")) == "/v1beta/models/m:streamGenerateContent?alt=sse"
+    assert path_of(make_request("gemini")) == "/v1beta/models/m:streamGenerateContent?alt=sse"
 
 
 def test_a_name_cannot_lead_elsewhere() -> None:

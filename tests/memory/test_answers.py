@@ -51,7 +51,7 @@ def mint(prefix: str) -> str:
     return f"{prefix}{next(_numbers)}"
 
 
-def keeping(*, is_shared: bool = True) -> AnswerMemory:
+def answer_memory(*, is_shared: bool = True) -> AnswerMemory:
     return AnswerMemory(MemoryStore(max_bytes=1 << 20, max_age=1e9), ["there"], is_shared=is_shared)
 
 
@@ -78,7 +78,7 @@ def texts(asked: Request) -> list[str]:
 
 def test_a_request_that_asks_for_no_memory_costs_nothing() -> None:
     async def main() -> None:
-        assert await keeping().begin(request(store=False), HERE, "o", mint) is None
+        assert await answer_memory().begin(request(store=False), HERE, "o", mint) is None
 
     asyncio.run(main())
 
@@ -86,7 +86,7 @@ def test_a_request_that_asks_for_no_memory_costs_nothing() -> None:
 def test_what_only_shall_be_kept_passes_untouched() -> None:
     async def main() -> None:
         asked = request()
-        kept = await begun(keeping(), asked, HERE)
+        kept = await begun(answer_memory(), asked, HERE)
         assert kept.request is asked
         assert kept.answer_id == ""
 
@@ -96,7 +96,7 @@ def test_what_only_shall_be_kept_passes_untouched() -> None:
 @pytest.mark.parametrize("is_warm", [True, False])
 def test_a_chain_is_the_same_from_the_store_and_from_the_memory_of_late(is_warm: bool) -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         await (await begun(memory, request(), HERE)).save(answer("resp_a", "one"), mint)
         second = await begun(memory, request(input="on", previous_response_id="resp_a"), HERE)
         await second.save(answer("resp_b", "two"), mint)
@@ -114,7 +114,7 @@ def test_a_chain_is_the_same_from_the_store_and_from_the_memory_of_late(is_warm:
 @pytest.mark.parametrize("is_stored", [True, False])
 def test_a_chain_that_is_continued_stays_in_a_full_store(is_warm: bool, is_stored: bool) -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         conversation = Entry(owner="o", id="conv_a", kind="conversation", created=1.0)
         await memory.store.put(conversation)
         await (await begun(memory, request(conversation="conv_a"), HERE)).save(answer("resp_0"), mint)
@@ -138,7 +138,7 @@ def test_a_chain_that_is_continued_stays_in_a_full_store(is_warm: bool, is_store
 
 def test_a_chain_with_a_hole_is_none() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         await (await begun(memory, request(), HERE)).save(answer("resp_a"), mint)
         await (await begun(memory, request(previous_response_id="resp_a"), HERE)).save(answer("resp_b"), mint)
         assert await memory.delete("o", "resp_a")
@@ -150,7 +150,7 @@ def test_a_chain_with_a_hole_is_none() -> None:
 
 def test_an_answer_of_another_dialect_is_no_history() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         await memory.store.put(Entry(owner="o", id="msg_1", kind="messages", created=0.0))
         with pytest.raises(BadRequest):
             await memory.begin(request(previous_response_id="msg_1"), HERE, "o", mint)
@@ -160,7 +160,7 @@ def test_an_answer_of_another_dialect_is_no_history() -> None:
 
 def test_of_what_a_back_end_keeps_only_a_pointer_is_kept() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         kept = await begun(memory, request(), THERE)
         assert not kept.is_here
         await kept.save(answer("resp_a"), mint)
@@ -179,7 +179,7 @@ def test_of_what_a_back_end_keeps_only_a_pointer_is_kept() -> None:
 @pytest.mark.parametrize("is_background", [True, False])
 def test_an_answer_in_the_background_is_pointed_to_before_its_end(is_background: bool) -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         kept = await begun(memory, request(background=is_background), THERE)
         assert kept.is_awaited is is_background
         await kept.begun("resp_a")
@@ -193,7 +193,7 @@ def test_an_answer_in_the_background_is_pointed_to_before_its_end(is_background:
 
 def test_what_was_deleted_while_an_answer_leaned_on_it_is_not_gone_on_from() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         await (await begun(memory, request(), HERE)).save(answer("resp_a"), mint)
         leaning = await begun(memory, request(previous_response_id="resp_a"), HERE)
         await memory.delete("o", "resp_a")
@@ -207,7 +207,7 @@ def test_what_was_deleted_while_an_answer_leaned_on_it_is_not_gone_on_from() -> 
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_pointers_refuse_strangers(is_shared: bool) -> None:
     async def main() -> None:
-        memory = keeping(is_shared=is_shared)
+        memory = answer_memory(is_shared=is_shared)
         await (await begun(memory, request(), THERE)).save(answer("resp_a"), mint)
         reference = [{"type": "item_reference", "id": "msg_resp_a"}]
         for members in ({"previous_response_id": "resp_a"}, {"input": reference}):
@@ -226,16 +226,16 @@ def test_an_id_that_nobody_knows_is_passed_on_only_for_a_single_user() -> None:
             {"input": [{"type": "item_reference", "id": "msg_old"}]},
         ):
             asked = request(**members)
-            assert (await begun(keeping(is_shared=False), asked, THERE)).request is asked
+            assert (await begun(answer_memory(is_shared=False), asked, THERE)).request is asked
             with pytest.raises(BadRequest):
-                await keeping(is_shared=True).begin(asked, THERE, "o", mint)
+                await answer_memory(is_shared=True).begin(asked, THERE, "o", mint)
 
     asyncio.run(main())
 
 
 def test_another_back_end_cannot_read_what_one_keeps() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         await (await begun(memory, request(), THERE)).save(answer("resp_a"), mint)
         with pytest.raises(BadRequest) as caught:
             await memory.begin(request(previous_response_id="resp_a"), ABROAD, "o", mint)
@@ -246,7 +246,7 @@ def test_another_back_end_cannot_read_what_one_keeps() -> None:
 
 def test_what_the_gateway_keeps_goes_to_a_back_end_that_keeps_too() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         await (await begun(memory, request(), HERE)).save(answer("resp_a", "one"), mint)
         kept = await begun(memory, request(previous_response_id="resp_a"), THERE)
         assert kept.is_here
@@ -258,7 +258,7 @@ def test_what_the_gateway_keeps_goes_to_a_back_end_that_keeps_too() -> None:
 
 def test_a_back_end_that_names_its_items_alike_replaces_nothing_in_a_conversation() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         await memory.store.put(Entry(owner="o", id="conv_1", kind="conversation", created=0.0))
         for word in ("one", "two"):
             kept = await begun(memory, request(conversation="conv_1"), HERE)
@@ -273,7 +273,7 @@ def test_a_back_end_that_names_its_items_alike_replaces_nothing_in_a_conversatio
 
 def test_an_answer_of_a_conversation_is_gone_on_from_where_it_stood_or_not_at_all() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         await memory.store.put(Entry(owner="o", id="conv_1", kind="conversation", created=0.0))
         for number in range(3):
             kept = await begun(memory, request(input=f"ask {number}", conversation="conv_1"), HERE)
@@ -294,7 +294,7 @@ def test_an_answer_of_a_conversation_is_gone_on_from_where_it_stood_or_not_at_al
 
 def test_a_cancelled_answer_is_not_overwritten_by_its_end() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         asked = request(background=True)
         assert asked.state is not None
         from msgspec.structs import replace
@@ -313,7 +313,7 @@ def test_a_cancelled_answer_is_not_overwritten_by_its_end() -> None:
 
 def test_items_that_the_client_could_not_send_back_are_kept_but_not_remembered_as_history() -> None:
     async def main() -> None:
-        memory = keeping()
+        memory = answer_memory()
         broken = answer("resp_a") | {"output": [{"type": "function_call", "id": "fc_1"}]}
         await (await begun(memory, request(), HERE)).save(broken, mint)
         entry = await memory.store.get("o", "resp_a")

@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.calls.telling import assistant, call, result, tool, user
-from tests.dialects.playing import asking, body_in, events_in, minting, out
-from tests.dialects.wires import block, json_delta, message_end, message_start, tool_use
+from tests.dialects.codec_harness import body_in, events_in, make_request, numbered_ids, out
+from tests.dialects.upstream_events import block, json_delta, message_end, message_start, tool_use
 from tests.memory.store.contract import until
 from toolwire.calls.ledger.repair import repair_history
 from toolwire.calls.turn import Turn
@@ -429,14 +429,14 @@ USE = {"type": "tool_use", "id": ID, "name": "read", "input": {"path": "/é", "n
 
 
 def turn_of(asked: Request, events: list[Event]) -> tuple[Part, ...]:
-    return fold(Turn(asked, minting()).send(events)).parts_of(0)
+    return fold(Turn(asked, numbered_ids()).send(events)).parts_of(0)
 
 
 def body_of(dialect: str, parts: Sequence[Part]) -> Any:
     ended = tuple(PartEnded(index=number, part=part) for number, part in enumerate(parts))
     finished = Finished(choices=(Choice(reason="tool_calls"),), usage=Usage(input=1, output=1))
     answer = FoldedAnswer(started=Started(id="", model="m"), parts=ended, finished=finished)
-    return json.loads(out(dialect, unfold(answer), asking(dialect, is_stream=False)))
+    return json.loads(out(dialect, unfold(answer), make_request(dialect, is_stream=False)))
 
 
 def forgetful(dialect: str, parts: Sequence[Part], **members: Any) -> Request:
@@ -458,7 +458,7 @@ def forgetful(dialect: str, parts: Sequence[Part], **members: Any) -> Request:
         names = [one["call_id"] for one in items if one["type"] == "function_call"]
         results = [{"type": "function_call_output", "call_id": name, "output": "ok"} for name in names]
         history = {"input": [{"role": "user", "content": "hi"}, *items, *results], "store": False}
-    return asking(dialect, is_stream=False, tools=TOOLS[dialect], **history, **members)
+    return make_request(dialect, is_stream=False, tools=TOOLS[dialect], **history, **members)
 
 
 def sent(asked: Request, by: ReasoningSource, profile: Profile) -> tuple[Any, tuple[Loss, ...]]:
@@ -470,7 +470,7 @@ def sent(asked: Request, by: ReasoningSource, profile: Profile) -> tuple[Any, tu
 
 def way_round(client: str, events: list[Event], by: ReasoningSource, profile: Profile, **members: Any) -> Any:
     """From a back end's answer to the next body it gets, through a client that drops reasoning."""
-    first = asking(client, is_stream=False, tools=TOOLS[client])
+    first = make_request(client, is_stream=False, tools=TOOLS[client])
     parts = turn_of(first, events)
     asked = forgetful(client, parts, **members)
 
@@ -579,7 +579,7 @@ def test_H074_a_proof_that_hangs_on_a_call_comes_back() -> None:
         for client in CLIENTS:
             vault = SignatureMemory()
             signed = call(ID, extra={"chat": proof})
-            await vault.keep(asking(client), by, "o", (signed, call(ID + "2")))
+            await vault.keep(make_request(client), by, "o", (signed, call(ID + "2")))
             recalled = await vault.restore(forgetful(client, (signed, call(ID + "2"))), by, "o")
             body, _ = sent(recalled.request, by, PLAIN_CHAT)
             (turn,) = [one for one in body["messages"] if one["role"] == "assistant"]
@@ -596,7 +596,7 @@ def test_H075_members_that_prove_a_thought_in_chat_come_back() -> None:
     async def main() -> None:
         for client in CLIENTS:
             vault = SignatureMemory()
-            await vault.keep(asking(client), by, "o", (thought, call(ID)))
+            await vault.keep(make_request(client), by, "o", (thought, call(ID)))
             recalled = await vault.restore(forgetful(client, (thought, call(ID))), by, "o")
             body, losses = sent(recalled.request, by, OPENROUTER)
             (turn,) = [one for one in body["messages"] if one["role"] == "assistant"]
@@ -614,11 +614,11 @@ def test_H076_a_chat_client_that_shows_the_words_gets_their_proof(joined: Any) -
     words = {"role": "assistant", "content": None, "reasoning_content": joined(["hm", "then"])}
     words["tool_calls"] = body_of("chat", turn)["choices"][0]["message"]["tool_calls"]
     answered = {"role": "tool", "tool_call_id": ID, "content": "ok"}
-    asked = asking("chat", messages=[{"role": "user", "content": "hi"}, words, answered])
+    asked = make_request("chat", messages=[{"role": "user", "content": "hi"}, words, answered])
 
     async def main() -> None:
         vault = SignatureMemory()
-        await vault.keep(asking("chat"), CLAUDE, "o", turn)
+        await vault.keep(make_request("chat"), CLAUDE, "o", turn)
         body, _ = sent((await vault.restore(asked, CLAUDE, "o")).request, CLAUDE, ANTHROPIC)
         assert [block["type"] for block in body["messages"][1]["content"]] == ["thinking", "thinking", "tool_use"]
         assert [block.get("signature") for block in body["messages"][1]["content"]] == ["c2ln", "dHdv", None]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.dialects.codec_harness import ALL, NAMES, NOW, frames, make_request, numbered_ids, pieces
 from tests.dialects.messages.stream_rules import well_formed as well_formed_messages
-from tests.dialects.playing import ALL, NAMES, NOW, asking, frames, minting, pieces
 from tests.dialects.responses.stream_rules import well_formed as well_formed_responses
-from tests.dialects.wires import (
+from tests.dialects.upstream_events import (
     DONE,
     REGULAR,
     TOP,
@@ -67,8 +67,8 @@ __all__ = ["upstream"]  # a fixture
 
 
 def tapped(dialect: str, request: Request | None = None) -> Tap:
-    request = request or asking(dialect)
-    mint = minting()
+    request = request or make_request(dialect)
+    mint = numbered_ids()
     encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=mint, now=NOW))
     return Tap(DIALECTS[dialect].stream_decoder(request), Turn(request, mint), lambda: encoder)
 
@@ -287,7 +287,7 @@ def test_H145_usage_that_was_asked_for_and_did_not_come_is_added() -> None:
     out, _ = through(tapped("chat"), wire)
     assert out.startswith(wire.removesuffix(DONE))
     well_formed("chat", out)
-    quiet = asking("chat", stream_options=None)
+    quiet = make_request("chat", stream_options=None)
     assert through(tapped("chat", quiet), wire)[0] == wire
 
 
@@ -385,9 +385,9 @@ def body_of(dialect: str) -> dict[str, Any]:
 @pytest.mark.parametrize("dialect", NAMES)
 def test_a_body_passes_as_it_came_or_is_written_anew(dialect: str) -> None:
     def tap() -> BodyTap:
-        request = asking(dialect, is_stream=False)
-        encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=minting(), now=NOW))
-        return BodyTap(DIALECTS[dialect].body_decoder(request), Turn(request, minting()), lambda: encoder)
+        request = make_request(dialect, is_stream=False)
+        encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=numbered_ids(), now=NOW))
+        return BodyTap(DIALECTS[dialect].body_decoder(request), Turn(request, numbered_ids()), lambda: encoder)
 
     good = json.dumps({**body_of(dialect), "x_unknown": [1.10]}, indent=1).encode()
     assert through(tap(), *pieces(good, [5, 50]))[0] == good
@@ -448,7 +448,7 @@ def test_a_nested_model_of_the_same_name_is_not_the_one() -> None:
     ],
 )
 def test_the_reason_for_a_translation(dialect: str, policy: str, is_verbatim: bool, words: str) -> None:
-    job = job_of(asking("chat"), Closed(dialect), policy=Policy(verbatim=policy))
+    job = job_of(make_request("chat"), Closed(dialect), policy=Policy(verbatim=policy))
     why = why_translated(job, job.backend)
     assert (why == "") is is_verbatim
     assert words in why
@@ -460,7 +460,7 @@ def test_a_request_without_bytes_is_written() -> None:
 
 
 def test_a_changed_request_is_translated_for_the_first_reason() -> None:
-    job = job_of(asking("chat"))
+    job = job_of(make_request("chat"))
     job.change(job.request, "first")
     job.change(job.request, "second")
     assert why_translated(job, job.backend) == "first"
@@ -477,7 +477,7 @@ ASKED = 'mine "é" \\'
 
 
 def renaming(dialect: str, name: str = ASKED) -> RenamingTap:
-    request, mint = asking(dialect, model=name), minting()
+    request, mint = make_request(dialect, model=name), numbered_ids()
     encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=mint, now=NOW, is_renamed=True))
     tap = tap_of(
         DIALECTS[dialect].stream_decoder(request), Turn(request, mint), lambda: encoder, Renamer(dialect, name)
@@ -660,9 +660,9 @@ def test_one_back_end_is_asked_for_its_list_once_for_a_name_with_a_suffix(upstre
 
 @pytest.mark.parametrize("body", [b'{"id": "resp_1",  "status": "queued", "model": "b"}', b"not JSON"])
 def test_what_is_only_queued_passes_untouched(body: bytes) -> None:
-    request = asking("responses")
-    encoder = DIALECTS["responses"].encoder(AnswerContext(request=request, mint=minting(), now=NOW))
-    pipe = Untouched(DIALECTS["responses"].body_decoder(request), Turn(request, minting()), lambda: encoder)
+    request = make_request("responses")
+    encoder = DIALECTS["responses"].encoder(AnswerContext(request=request, mint=numbered_ids(), now=NOW))
+    pipe = Untouched(DIALECTS["responses"].body_decoder(request), Turn(request, numbered_ids()), lambda: encoder)
     assert pipe.feed(body[:9]).wire == pipe.feed(body[9:]).wire == b""
     assert pipe.close().wire == body
     assert pipe.is_over

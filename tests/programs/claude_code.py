@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from tests.programs.installed import node_program
-from tests.programs.stage import CONTENT, KEY, Task, calling, prompt, reading, telling
+from tests.programs.stage import CONTENT, KEY, Task, calling, final_text, prompt, reading
 
 OLD = "claude-sonnet-4-5"
 CURRENT = "claude-fable-5-1"
 
 
 def complete_task(task: Task, model: str) -> None:
-    task.check(_run(task, model, *_steps(task), telling()))
+    task.check(_run(task, model, *_steps(task), final_text()))
 
 
 def find_tool(task: Task) -> None:
     search = calling("ToolSearch", arguments={"query": "select:WebFetch", "max_results": 3})
-    task.check(_run(task, CURRENT, *_steps(task), search, telling()))
+    task.check(_run(task, CURRENT, *_steps(task), search, final_text()))
 
 
 def call_found_tool(task: Task) -> None:
     search = calling("ToolSearch", arguments={"query": "select:WebFetch", "max_results": 3})
     # Nothing listens there; it is enough that the tool ran and failed.
     fetch = calling("WebFetch", arguments={"url": "https://127.0.0.1:9/", "prompt": "What is there?"})
-    task.check(_run(task, CURRENT, *_steps(task), search, fetch, telling()))
+    task.check(_run(task, CURRENT, *_steps(task), search, fetch, final_text()))
 
 
 def _steps(task: Task) -> list[dict[str, Any]]:

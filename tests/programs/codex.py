@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.programs.installed import node_program
-from tests.programs.stage import CONTENT, KEY, Task, calling, prompt, reading, telling
+from tests.programs.stage import CONTENT, KEY, Task, calling, final_text, prompt, reading
 
 UNKNOWN = "a-model"
 WITH_PATCHES = "gpt-5.5"
@@ -18,17 +18,17 @@ _PRINT = f"printf '%s\\n' '{CONTENT}' > OUT.md"
 
 
 def use_functions(task: Task) -> None:
-    task.check(_run(task, UNKNOWN, _read(task), _write(task), telling()), line_end="\n")
+    task.check(_run(task, UNKNOWN, _read(task), _write(task), final_text()), line_end="\n")
 
 
 def use_freeform_tool(task: Task) -> None:
     patch = f"*** Begin Patch\n*** Add File: OUT.md\n+{CONTENT}\n*** End Patch\n"
-    task.check(_run(task, WITH_PATCHES, _read(task), calling("apply_patch", input=patch), telling()), line_end="\n")
+    task.check(_run(task, WITH_PATCHES, _read(task), calling("apply_patch", input=patch), final_text()), line_end="\n")
 
 
 def use_namespace(task: Task) -> None:
     close = calling("multi_agent_v1.close_agent", arguments={"target": NO_AGENT})
-    said = _run(task, UNKNOWN, _read(task), _write(task), close, telling(" AND {{result:2:agent.*}}"))
+    said = _run(task, UNKNOWN, _read(task), _write(task), close, final_text(" AND {{result:2:agent.*}}"))
     task.check(said, line_end="\n")
     assert f"{task.final} AND {_NOT_FOUND}" in said, task.story("the namespaced tool did not run", said, "")
 
@@ -36,7 +36,7 @@ def use_namespace(task: Task) -> None:
 def use_found_tool(task: Task) -> None:
     search = calling("tool_search", arguments={"query": "close agent", "limit": 8})
     close = calling("multi_agent_v1.close_agent", arguments={"target": NO_AGENT})
-    said = _run(task, WITH_PATCHES, _read(task), _write(task), search, close, telling(" AND {{result:3:agent.*}}"))
+    said = _run(task, WITH_PATCHES, _read(task), _write(task), search, close, final_text(" AND {{result:3:agent.*}}"))
     task.check(said, line_end="\n")
     assert f"{task.final} AND {_NOT_FOUND}" in said, task.story("the found tool did not run", said, "")
 
@@ -44,7 +44,7 @@ def use_found_tool(task: Task) -> None:
 def use_code_mode(task: Task) -> None:
     read = reading("functions.exec", input=_code(task, "cat README.md"))
     task.check(
-        _run(task, IN_CODE, read, calling("functions.exec", input=_code(task, _PRINT)), telling()), line_end="\n"
+        _run(task, IN_CODE, read, calling("functions.exec", input=_code(task, _PRINT)), final_text()), line_end="\n"
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.programs.stage import CONTENT, KEY, Stage, Task, calling, prompt, reading, telling
+from tests.programs.stage import CONTENT, KEY, Stage, Task, calling, final_text, prompt, reading
 
 MODEL = "a-model"
 
@@ -40,7 +40,7 @@ def _prompt(task: Task) -> str:
     return prompt(
         reading("read_file", arguments={"path": str(task.source)}),
         calling("write_file", arguments={"path": str(task.target), "content": CONTENT}),
-        telling(),
+        final_text(),
     )
 
 

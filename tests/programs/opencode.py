@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.programs.installed import node_program
-from tests.programs.stage import CONTENT, KEY, Task, calling, prompt, reading, telling
+from tests.programs.stage import CONTENT, KEY, Task, calling, final_text, prompt, reading
 
 PROVIDERS = ("@ai-sdk/openai-compatible", "@ai-sdk/openai", "@ai-sdk/anthropic")
 OFFLINE = {
@@ -20,7 +20,7 @@ def complete_task(task: Task, provider: str) -> None:
     script = prompt(
         reading("read", arguments={"filePath": str(task.source)}),
         calling("write", arguments={"filePath": str(task.target), "content": CONTENT}),
-        telling(),
+        final_text(),
     )
     task.check(task.run([program, "run", script], timeout=120, **OFFLINE))
 

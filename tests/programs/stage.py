@@ -135,7 +135,7 @@ def calling(name: str, **call: Any) -> dict[str, Any]:
     return {"calls": [{"name": name, **call}]}
 
 
-def telling(more: str = "") -> dict[str, Any]:
+def final_text(more: str = "") -> dict[str, Any]:
     return {"text": f"ALLDONE {WORD}{more}"}
 
 

@@ -87,7 +87,7 @@ class RealStage:
         self.backend = CodexBackend(config, self.environ, folder / "cache")
 
 
-def played(stage: RealStage, play: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+def run_on_stage(stage: RealStage, play: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
     async def main() -> None:
         try:
             await play(stage)
@@ -112,7 +112,7 @@ def test_a_plain_answer_streams(version: str, provider: Provider, tmp_path: Path
         assert finished.usage is not None
         assert (finished.usage.input, finished.usage.cached, finished.usage.output) == (100, 40, 20)
 
-    played(RealStage(version, provider, tmp_path), play)
+    run_on_stage(RealStage(version, provider, tmp_path), play)
 
 
 @pytest.mark.parametrize(("version", "tier"), [(NEWEST, "auto"), (NEWEST, "held")])
@@ -131,7 +131,7 @@ def test_parallel_calls_and_the_answer_to_their_results(
         told = [json.dumps(item) for item in provider.requests[-1]["input"] if item["type"] == "function_call_output"]
         assert ["Paris" in told[0], "Rome" in told[1], len(provider.requests)] == [True, True, 2]
 
-    played(RealStage(version, provider, tmp_path, tier=tier), play)
+    run_on_stage(RealStage(version, provider, tmp_path, tier=tier), play)
 
 
 def test_a_version_without_tools_of_clients_says_so(provider: Provider, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_version_without_tools_of_clients_says_so(provider: Provider, tmp_path
         with pytest.raises(ToolsUnsupported, match=r"Codex 0\.89\.0 takes no tools"):
             await stage.backend.open(request("calls", has_tools=True), is_verbatim=False)
 
-    played(RealStage(OLDEST, provider, tmp_path), play)
+    run_on_stage(RealStage(OLDEST, provider, tmp_path), play)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -156,7 +156,7 @@ def test_failures_have_the_status_of_the_provider(version: str, provider: Provid
         assert isinstance(cut, Failed)
         assert cut.error.status == 502
 
-    played(RealStage(version, provider, tmp_path), play)
+    run_on_stage(RealStage(version, provider, tmp_path), play)
     assert len(provider.requests) == len(statuses) + 1  # Codex itself does not retry
 
 
@@ -170,7 +170,7 @@ def test_a_model_that_keeps_calling_what_codex_refuses_is_stopped_also_without_n
         check_events(events)
         assert [call.name for call in calls_of(events)] == ["no_such_tool"]  # which the pipeline turns into text
 
-    played(RealStage(version, provider, tmp_path, tier="sentinel"), play)
+    run_on_stage(RealStage(version, provider, tmp_path, tier="sentinel"), play)
     assert len(provider.requests) < 10
 
 
@@ -185,7 +185,7 @@ def test_a_model_that_keeps_calling_is_also_stopped_in_a_conversation_with_histo
         check_events(events)
         assert [call.name for call in calls_of(events)] == ["no_such_tool"]
 
-    played(RealStage(version, provider, tmp_path, tier="sentinel"), play)
+    run_on_stage(RealStage(version, provider, tmp_path, tier="sentinel"), play)
     assert len(provider.requests) < 20
 
 
@@ -202,7 +202,7 @@ def test_a_client_that_leaves_stops_the_provider(version: str, provider: Provide
         assert provider.cut == 1
         assert text_of(await answered(stage, request("plain"))) == "Hello world."
 
-    played(RealStage(version, provider, tmp_path), play)
+    run_on_stage(RealStage(version, provider, tmp_path), play)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -218,7 +218,7 @@ def test_a_kill_in_the_middle_fails_the_turn_and_the_next_one_has_a_new_process(
         assert (failed.error.status, failed.error.code) == (502, "codex_stopped")
         assert text_of(await answered(stage, request("plain"))) == "Hello world."
 
-    played(RealStage(version, provider, tmp_path, workers=1), play)
+    run_on_stage(RealStage(version, provider, tmp_path, workers=1), play)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -228,7 +228,7 @@ def test_fifty_at_once(version: str, provider: Provider, tmp_path: Path) -> None
         assert {text_of(events) for events in answers} == {"one two three"}
         assert len(stage.backend.host.pool.workers) == 2
 
-    played(RealStage(version, provider, tmp_path), play)
+    run_on_stage(RealStage(version, provider, tmp_path), play)
     assert provider.most > 10
 
 
@@ -277,7 +277,7 @@ def test_a_login_is_written_through_the_link_and_the_users_settings_are_not_touc
         lease.release(is_good=True)
         await answered(stage, request("plain"))
 
-    played(RealStage(version, provider, tmp_path), play)
+    run_on_stage(RealStage(version, provider, tmp_path), play)
     assert json.loads((own / "auth.json").read_text())["OPENAI_API_KEY"] == "sk-after"
     assert (own / "config.toml").read_text() == 'model = "mine"'
     assert sorted(path.name for path in own.iterdir()) == ["auth.json", "config.toml"]
@@ -293,7 +293,7 @@ def test_models_that_codex_knows_have_the_clients_tools_and_no_others(provider: 
             assert len(calls_of(events)) == 2
         assert len(provider.requests) >= 3
 
-    played(RealStage(NEWEST, provider, tmp_path), play)
+    run_on_stage(RealStage(NEWEST, provider, tmp_path), play)
     for sent in provider.requests:
         assert [tool["name"] for tool in sent["tools"]] == ["get_weather"]
         assert not [item for item in sent["input"] if item["type"] == "additional_tools"]
@@ -317,7 +317,7 @@ def test_a_tool_that_is_left_out_is_reported_and_gets_another_name(provider: Pro
             told.append([loss.where for loss in reply.losses if loss.feature == "tool.skipped"])
         assert told == [["apply_patch"], []]
 
-    played(stage, play)
+    run_on_stage(stage, play)
     offered = [{tool["name"] for tool in sent["tools"] if tool["type"] == "function"} for sent in provider.requests]
     assert offered == [{"get_weather"}, {"get_weather", "client_apply_patch"}]
 
@@ -337,7 +337,7 @@ def test_a_thread_that_is_not_needed_any_more_leaves_no_file(
             while [path for path in sessions.rglob("*") if path.is_file()]:
                 await asyncio.sleep(0.05)
 
-    played(RealStage(NEWEST, provider, tmp_path), play)
+    run_on_stage(RealStage(NEWEST, provider, tmp_path), play)
     assert len({sent["prompt_cache_key"] for sent in provider.requests}) == 1
 
 
@@ -409,7 +409,7 @@ def test_tools_of_codex_that_the_owner_has_switched_on_are_offered(
         check_events(events)
         assert text_of(events) == "Found it."  # the provider's search is not a call of the client
 
-    played(RealStage(version, provider, tmp_path, built_in_tools=("web_search", "view_image")), play)
+    run_on_stage(RealStage(version, provider, tmp_path, built_in_tools=("web_search", "view_image")), play)
     names = [str(tool.get("name", tool["type"])) for tool in provider.requests[0]["tools"]]
     assert {"web_search", "view_image"} <= set(names)
     if version == NEWEST:  # the client's tool of the same name has another one
@@ -429,7 +429,7 @@ def test_a_model_that_asks_a_person_is_declined_and_it_is_reported(provider: Pro
         "tools": {"experimental_request_user_input": {"enabled": True}},
         "features": {"default_mode_request_user_input": True},
     }
-    played(stage, play)
+    run_on_stage(stage, play)
 
 
 def with_model(asked: Any, model: str) -> Any:
@@ -460,7 +460,7 @@ def test_one_that_listens_on_a_websocket_answers_as_one_of_ours(provider: Provid
                 assert len(calls_of(events)) == 2
                 assert text_of(await answered(stage, with_results(asked, events))) == "It is sunny."
 
-            played(stage, play)
+            run_on_stage(stage, play)
         finally:
             os.killpg(listening.pid, signal.SIGKILL)
     assert [tool["name"] for tool in provider.requests[0]["tools"]] == ["get_weather"]

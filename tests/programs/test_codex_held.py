@@ -40,14 +40,19 @@ class Stage:
         self.provider = provider
         environ, self.mark = environment()
         environ |= {"HOME": str(folder), "PATH": search_path(), "PROVIDER_KEY": "sk-of-nobody"}
-        played = {"name": "played", "base_url": provider.address, "env_key": "PROVIDER_KEY", "wire_api": "responses"}
+        provider_config = {
+            "name": "played",
+            "base_url": provider.address,
+            "env_key": "PROVIDER_KEY",
+            "wire_api": "responses",
+        }
         config = BackendConfig(
             name="codex",
             kind="codex",
             command=(str(codex(version)), "app-server"),
             tier="held",
             workers=1,
-            config={"model": "some-model", "model_provider": "played", "model_providers": {"played": played}},
+            config={"model": "some-model", "model_provider": "played", "model_providers": {"played": provider_config}},
         )
         self.backend = CodexBackend(config, environ, folder / "cache")
 
@@ -72,7 +77,7 @@ class Stage:
                 await asyncio.sleep(0.02)
 
 
-def played(version: str, folder: Path, play: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+def run_on_stage(version: str, folder: Path, play: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
     async def main(stage: Stage) -> None:
         try:
             await play(stage)
@@ -125,7 +130,7 @@ def test_parallel_calls_are_held_and_the_turn_goes_on(version: str, tmp_path: Pa
         await stage.idle()
         assert stage.parking.counts == ParkingCounts(parked=1, taken=1)
 
-    played(version, tmp_path, play)
+    run_on_stage(version, tmp_path, play)
 
 
 def test_a_turn_that_waited_too_long_is_begun_anew(
@@ -140,7 +145,7 @@ def test_a_turn_that_waited_too_long_is_begun_anew(
         assert text_of(await stage.ask(*messages)) == LAST_WORDS
         assert "rain in Paris" in outputs_in(stage.provider.requests[-1])["call_p1"]
 
-    played(version, tmp_path, play)
+    run_on_stage(version, tmp_path, play)
 
 
 def test_a_turn_whose_process_was_killed_is_begun_anew(version: str, tmp_path: Path) -> None:
@@ -151,4 +156,4 @@ def test_a_turn_whose_process_was_killed_is_begun_anew(version: str, tmp_path: P
         assert text_of(await stage.ask(*messages)) == LAST_WORDS
         assert "rain in Paris" in outputs_in(stage.provider.requests[-1])["call_p1"]
 
-    played(version, tmp_path, play)
+    run_on_stage(version, tmp_path, play)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.programs.installed import node_program
-from tests.programs.stage import CONTENT, KEY, KINDS, Task, calling, prompt, reading, telling
+from tests.programs.stage import CONTENT, KEY, KINDS, Task, calling, final_text, prompt, reading
 from tests.thorough import some
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ KEPT = list(zip(MODELS, KINDS, strict=True))  # each model and each upstream onc
 def test_gemini_cli(task: Task, model: str) -> None:
     read = reading("read_file", arguments={"file_path": str(task.source)})
     write = calling("write_file", arguments={"file_path": str(task.target), "content": CONTENT})
-    task.check(_run(task, model, read, write, telling()))
+    task.check(_run(task, model, read, write, final_text()))
 
 
 def _run(task: Task, model: str, *turns: dict[str, Any]) -> str:

@@ -249,10 +249,10 @@ def test_where_a_key_is_found(headers: dict[str, str], key: str) -> None:
 def test_no_secret_is_ever_printed_or_sent(upstream: Upstream, capfd: pytest.CaptureFixture[str]) -> None:
     """Everything that can go wrong, and all that the gateway said while it did."""
     with gateway(locked_config(upstream)) as locked:
-        said = all_it_says(locked, upstream)
+        outputs = all_output(locked, upstream)
     captured = capfd.readouterr()
     assert "authentication_failed" in captured.err
-    everything = "\n".join([*said, captured.out, captured.err])
+    everything = "\n".join([*outputs, captured.out, captured.err])
     assert UPSTREAM_KEY not in everything
     assert CLIENT_KEY not in everything
     assert any(UPSTREAM_KEY in str(request.headers) for request in upstream.received)
@@ -260,8 +260,8 @@ def test_no_secret_is_ever_printed_or_sent(upstream: Upstream, capfd: pytest.Cap
         assert CLIENT_KEY not in str(request.headers) + request.body.decode()
 
 
-def all_it_says(locked: Gateway, upstream: Upstream) -> list[str]:
-    said: list[str] = []
+def all_output(locked: Gateway, upstream: Upstream) -> list[str]:
+    outputs: list[str] = []
     echo = f'{{"error": {{"message": "bad key {UPSTREAM_KEY}, x-extra {UPSTREAM_KEY}-extra"}}}}'.encode()
     for dialect in DIALECTS:
         upstream.on("secret-1", [reply(401, echo)])
@@ -278,11 +278,11 @@ def all_it_says(locked: Gateway, upstream: Upstream) -> list[str]:
                     {"x-api-key": f"{CLIENT_KEY}2"},
                 ):
                     answer = ask(locked.port, "POST", PATHS[dialect], body, headers)
-                    said += [str(answer.headers), answer.body.decode()]
+                    outputs += [str(answer.headers), answer.body.decode()]
     for path in ("/metrics", "/v1/models", "/", "/nowhere"):
         answer = ask(locked.port, "GET", path, headers={"x-api-key": CLIENT_KEY})
-        said += [str(answer.headers), answer.body.decode()]
-    return [*said, repr(locked.app), repr(vars(locked.app)), repr(locked.app._config), str(locked.app._config)]
+        outputs += [str(answer.headers), answer.body.decode()]
+    return [*outputs, repr(locked.app), repr(vars(locked.app)), repr(locked.app._config), str(locked.app._config)]
 
 
 def test_an_error_has_no_secret_in_its_trace() -> None:

@@ -56,7 +56,7 @@ async def at_once(scope: MutableMapping[str, Any], receive: Any, send: Any) -> N
     await send({"type": "http.response.body", "body": b"no"})
 
 
-def played(play: Callable[[Line, Slow], Coroutine[Any, Any, None]]) -> None:
+def run_connection(play: Callable[[Line, Slow], Coroutine[Any, Any, None]]) -> None:
     async def main() -> None:
         slow = Slow()
         line = Line(slow)
@@ -85,7 +85,7 @@ def test_few_pipelined_requests_are_parsed_and_the_rest_is_not_read() -> None:
         assert not line.wire.is_paused
         assert len(responses_by_h11(line.wire.written, ["GET"] * sent)) == sent
 
-    played(play)
+    run_connection(play)
 
 
 def test_a_client_that_leaves_is_noticed_behind_a_pipelined_request() -> None:
@@ -96,7 +96,7 @@ def test_a_client_that_leaves_is_noticed_behind_a_pipelined_request() -> None:
         await line.settle()
         assert (slow.began, slow.left) == (1, 1)
 
-    played(play)
+    run_connection(play)
 
 
 def test_a_body_that_nobody_takes_is_not_read() -> None:
@@ -148,7 +148,7 @@ def test_a_mistake_is_answered_after_the_requests_before_it() -> None:
         assert "Invalid method" in json.loads(second.body)["error"]["message"]
         assert slow.began == 1
 
-    played(play)
+    run_connection(play)
 
 
 def test_a_mistake_in_the_body_ends_its_own_request() -> None:
@@ -159,7 +159,7 @@ def test_a_mistake_in_the_body_ends_its_own_request() -> None:
         assert (response.status, response.is_last) == (400, True)
         assert (slow.began, slow.left) == (1, 1)
 
-    played(play)
+    run_connection(play)
 
 
 def test_a_refused_body_is_drained_within_limits() -> None:
@@ -218,7 +218,7 @@ def test_a_client_that_reads_nothing_is_disconnected() -> None:
         line.connections.sweep()
         assert line.wire.ended == "aborted"
 
-    played(play)
+    run_connection(play)
 
 
 def test_a_client_that_reads_again_has_all_the_time() -> None:
@@ -230,7 +230,7 @@ def test_a_client_that_reads_again_has_all_the_time() -> None:
         line.connections.sweep()
         assert not line.wire.ended
 
-    played(play)
+    run_connection(play)
 
 
 def limited(play: Callable[[Line, Slow], Coroutine[Any, Any, None]], **limits: Any) -> None:
@@ -402,7 +402,7 @@ def test_the_server_ends_idle_connections_and_finishes_answers() -> None:
         assert idle.wire.ended == "closed"
         await idle.hang_up()
 
-    played(play)
+    run_connection(play)
 
 
 def test_an_error_of_the_application_is_logged_and_closes(caplog: pytest.LogCaptureFixture) -> None:

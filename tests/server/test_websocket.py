@@ -83,11 +83,13 @@ def frames_in(wire: Wire) -> list[Incoming]:
     return list(FrameReader().feed(wire.written.partition(b"\r\n\r\n")[2]))
 
 
-def said(text: str) -> bytes:
+def text_frame(text: str) -> bytes:
     return frame(TEXT, text.encode(), MASK)
 
 
-def played(play: Callable[[Stage, Any], Any], headers: dict[str, str] | None = None, longest: int = 1 << 20) -> None:
+def run_connection(
+    play: Callable[[Stage, Any], Any], headers: dict[str, str] | None = None, longest: int = 1 << 20
+) -> None:
     async def main() -> None:
         echo = Echo()
         stage = Stage(echo, headers or {}, longest)
@@ -102,7 +104,7 @@ def test_a_handshake_and_text_both_ways() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         assert stage.wire.written.startswith(b"HTTP/1.1 101 ")
         assert accept_of(KEY).encode() in stage.wire.written
-        await stage.hear(said("one"), said("zwölf"))
+        await stage.hear(text_frame("one"), text_frame("zwölf"))
         assert frames_in(stage.wire) == [Incoming(TEXT, b"one"), Incoming(TEXT, "zwölf".encode())]
         assert echo.scope["type"] == "websocket"
         assert stage.connections == {stage.socket}
@@ -110,7 +112,7 @@ def test_a_handshake_and_text_both_ways() -> None:
         assert stage.connections == set()
         assert echo.messages[-1]["type"] == "websocket.disconnect"
 
-    played(play)
+    run_connection(play)
 
 
 @pytest.mark.parametrize("headers", [{"sec-websocket-version": "8"}, {"sec-websocket-key": "short"}])
@@ -120,7 +122,7 @@ def test_what_is_no_handshake_is_refused(headers: dict[str, str]) -> None:
         assert stage.wire.ended == "closed"
         assert len(echo.messages) == 1  # who may come in was looked at before
 
-    played(play, headers)
+    run_connection(play, headers)
 
 
 def test_an_application_may_refuse_with_a_status() -> None:
@@ -149,19 +151,19 @@ def test_pings_are_answered_unless_nobody_reads() -> None:
         await stage.hear(frame(PONG, b"z", MASK))
         assert frames_in(stage.wire) == [Incoming(PONG, b"x")]
 
-    played(play)
+    run_connection(play)
 
 
 def test_both_say_goodbye() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
-        await stage.hear(said("close"), said("too late"))
+        await stage.hear(text_frame("close"), text_frame("too late"))
         assert parse_close(frames_in(stage.wire)[0].data) == (4001, "as you wish")
         assert not stage.wire.ended
         await stage.hear(frame(CLOSE, close_payload(4001), MASK))
         assert stage.wire.ended == "closed"
         assert len(frames_in(stage.wire)) == 1
 
-    played(play)
+    run_connection(play)
 
 
 def test_a_client_that_leaves_is_answered() -> None:
@@ -171,7 +173,7 @@ def test_a_client_that_leaves_is_answered() -> None:
         assert stage.wire.ended == "closed"
         assert echo.messages[-1] == {"type": "websocket.disconnect", "code": 1000, "reason": "bye"}
 
-    played(play)
+    run_connection(play)
 
 
 @pytest.mark.parametrize(
@@ -189,42 +191,42 @@ def test_who_breaks_the_rules_is_told_and_left(data: bytes, code: int, why: str)
         found, reason = parse_close(frames_in(stage.wire)[0].data)
         assert (found, why in reason) == (code, True)
         assert echo.messages[-1]["code"] == code
-        await stage.hear(said("more"), data)
+        await stage.hear(text_frame("more"), data)
         assert len(frames_in(stage.wire)) == 1
 
-    played(play, longest=1000)
+    run_connection(play, longest=1000)
 
 
 def test_what_the_application_does_not_take_is_not_read() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
-        await stage.hear(said("wait"), *[said("x" * 1_000_000)] * 5)
+        await stage.hear(text_frame("wait"), *[text_frame("x" * 1_000_000)] * 5)
         assert stage.wire.is_paused
         echo.released.set()
         await stage.hear()
         assert not stage.wire.is_paused
         assert len(frames_in(stage.wire)) == 5
 
-    played(play)
+    run_connection(play)
 
 
 def test_who_does_not_read_holds_up_the_application_only() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         stage.socket.pause_writing()
-        await stage.hear(said("one"), said("two"))
+        await stage.hear(text_frame("one"), text_frame("two"))
         assert frames_in(stage.wire) == [Incoming(TEXT, b"one")]
         stage.socket.resume_writing()
         await stage.hear()
         assert len(frames_in(stage.wire)) == 2
 
-    played(play)
+    run_connection(play)
 
 
 def test_an_application_that_returns_closes() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
-        await stage.hear(said("leave"))
+        await stage.hear(text_frame("leave"))
         assert parse_close(frames_in(stage.wire)[0].data)[0] == 1011
 
-    played(play)
+    run_connection(play)
 
 
 def test_the_application_hears_when_the_server_is_to_end() -> None:
@@ -234,4 +236,4 @@ def test_the_application_hears_when_the_server_is_to_end() -> None:
         stage.socket.shutdown()
         assert event.is_set()
 
-    played(play)
+    run_connection(play)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
-from tests.dialects.wires import (
+from tests.dialects.upstream_events import (
     DONE,
     call,
     chunk,
@@ -21,7 +21,7 @@ from tests.dialects.wires import (
     tool_use,
     usage_chunk,
 )
-from tests.dialects.wires import response as response_object
+from tests.dialects.upstream_events import response as response_object
 from toolwire.wire.exact_json import encode
 
 from .script import Call, Frame, Part, Recorder, Words

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.dialects.playing import frames
+from tests.dialects.codec_harness import frames
 
 
 class Shown(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .kinds import Expected, Malformed, failing, said, streamed, whole
+from .kinds import Expected, Malformed, expected_of, failing, streamed, whole
 from .regular import (
     ASKING,
     CHAT_USAGE,
@@ -19,7 +19,7 @@ from .regular import (
     USAGE_CHUNK,
     WORDS,
     Call,
-    Said,
+    ReplyContent,
     Value,
     calls,
     chat_body,
@@ -30,8 +30,8 @@ from .regular import (
 )
 
 CHAT = "chat"
-PAIR = Said(calls=(PARIS, OSLO))
-ONE = Said(calls=(PARIS,))
+PAIR = ReplyContent(calls=(PARIS, OSLO))
+ONE = ReplyContent(calls=(PARIS,))
 _WHOLE = (PARIS.raw, OSLO.raw)
 _FLAWS: dict[str, tuple[str, ...]] = {
     "choices empty at first": ("empty choices without usage",),
@@ -50,7 +50,7 @@ def kinds() -> Iterator[Malformed]:
     yield unasked._replace(asks_usage=False)
 
 
-Kinds = dict[str, tuple[list[Value], Said | Expected]]
+Kinds = dict[str, tuple[list[Value], ReplyContent | Expected]]
 
 
 def _headers() -> Kinds:
@@ -234,7 +234,7 @@ def _indices() -> Kinds:
         ),
         "calls without arguments, all index zero": (
             [calls(fragment("", 0, f"call_{number}", "get_time")) for number in (1, 2)],
-            Said(calls=(CLOCK, CLOCK)),
+            ReplyContent(calls=(CLOCK, CLOCK)),
         ),
     }
 
@@ -295,8 +295,8 @@ def _arguments() -> Kinds:
             )
         ]
 
-    def seen(raw: str) -> Said:
-        return Said(calls=(CLOCK._replace(pieces=(raw,)),))
+    def seen(raw: str) -> ReplyContent:
+        return ReplyContent(calls=(CLOCK._replace(pieces=(raw,)),))
 
     bare = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "get_time"}}
     return {
@@ -340,7 +340,7 @@ def _shapes() -> Kinds:
     regular = chat_stream(PARALLEL)
     parts = [{"type": "text", "text": WORDS[0]}, {"type": "text", "text": WORDS[1]}]
     thinking = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]
-    thought = Said(WORDS, reasoning=("Hm.",))
+    thought = ReplyContent(WORDS, reasoning=("Hm.",))
     message = {"role": "assistant", "content": "Let me look."}
     return {
         "no role": ([*text, *end], HELLO),
@@ -407,7 +407,7 @@ def _shapes() -> Kinds:
         "reasoning as an object": ([ROLE, chunk({"reasoning": {"text": "Hm."}}), *text, *end], HELLO),
         "a refusal beside text": (
             [ROLE, *text, chunk({"refusal": "No."}), *end],
-            said(HELLO, refusal=None, finish="", text=""),
+            expected_of(HELLO, refusal=None, finish="", text=""),
         ),
     }
 
@@ -431,7 +431,7 @@ def _finishes() -> Kinds:
     call = calls(fragment(PARIS.raw, 0, "call_1", "get_weather"))
     cut_call = calls(fragment('{"location": "Pa', 0, "call_1", "get_weather"))
     more = chunk({"content": " More."})
-    longer = Said((*WORDS, " More."))
+    longer = ReplyContent((*WORDS, " More."))
     usage = USAGE_CHUNK
     both = {**calls(fragment(PARIS.raw, 0, "call_1", "get_weather"))}
     both["choices"] = [{**both["choices"][0], "finish_reason": "tool_calls"}]
@@ -441,10 +441,10 @@ def _finishes() -> Kinds:
         "no finish reason but a mark, half a call": ([*text, cut_call, usage, DONE], failing()),
         "no finish reason but a mark, a call without arguments": (
             [*text, calls(fragment("", 0, "c", "get_time")), usage, DONE],
-            said(Said(WORDS, (CLOCK,))),
+            expected_of(ReplyContent(WORDS, (CLOCK,))),
         ),
         "no mark behind the finish reason": (regular[:-1], ASKING),
-        "no mark and no usage": ([*begun, chunk(finish="tool_calls")], said(ASKING, usage=None)),
+        "no mark and no usage": ([*begun, chunk(finish="tool_calls")], expected_of(ASKING, usage=None)),
         "an empty finish reason on each chunk": ([_finishing(one, "") for one in begun] + chat_end(), ASKING),
         "H029 a finish reason in between": ([*text, chunk(finish="stop"), more, *chat_end("stop")], longer),
         "H029 a finish reason in between, none at the end": ([*text, chunk(finish="stop"), more, usage, DONE], longer),
@@ -468,11 +468,11 @@ def _finishes() -> Kinds:
         "a finish reason beside usage": ([*begun, chunk(finish="tool_calls", usage=CHAT_USAGE), DONE], ASKING),
         "half a call and stop": (
             [*text, cut_call, *chat_end("stop")],
-            said(Said(WORDS, (PARIS._replace(pieces=('{"location": "Pa',)),))),
+            expected_of(ReplyContent(WORDS, (PARIS._replace(pieces=('{"location": "Pa',)),))),
         ),
         "finish reason error": ([*text, *chat_end("error")], failing()),
         "finish reason abort": ([*text, *chat_end("abort")], failing()),
-        "nothing but an end": ([ROLE, *chat_end("stop")], Said()),
+        "nothing but an end": ([ROLE, *chat_end("stop")], ReplyContent()),
     }
     for word, reason in {
         "eos": "stop",
@@ -485,7 +485,7 @@ def _finishes() -> Kinds:
         "sensitive": "refused",
         "whatever": "stop",
     }.items():
-        found[f"finish reason {word}"] = ([*text, *chat_end(word)], said(HELLO, finish=reason, refusal=None))
+        found[f"finish reason {word}"] = ([*text, *chat_end(word)], expected_of(HELLO, finish=reason, refusal=None))
     for word in ("tool_use", "function_call", "tool_call", "TOOL_CALLS", "eos"):
         found[f"finish reason {word} behind a call"] = ([*begun, *chat_end(word)], ASKING)
     return found
@@ -505,7 +505,7 @@ def _usage() -> Kinds:
         "usage first, alone": ([USAGE_CHUNK, *regular[:-2], DONE], ASKING),
         "usage twice": ([*regular[:-1], USAGE_CHUNK, DONE], ASKING),
         "usage before the finish reason": ([*regular[:-3], USAGE_CHUNK, regular[-3], DONE], ASKING),
-        "no usage": ([*regular[:-2], DONE], said(ASKING, usage=None)),
+        "no usage": ([*regular[:-2], DONE], expected_of(ASKING, usage=None)),
         "usage null on each chunk": (
             [{**one, "usage": None} if one not in (DONE, USAGE_CHUNK) else one for one in regular],
             ASKING,
@@ -525,15 +525,15 @@ def _bodies() -> Iterator[Malformed]:
     split = [{**choice, "message": {**message, "tool_calls": None}, "finish_reason": "stop"}]
     split.append({**choice, "message": {"role": "assistant", "content": None, "tool_calls": [call]}})
     bare = {**call, "function": {"name": "get_time"}}
-    clock = said(Said(WORDS, (CLOCK,)))
+    clock = expected_of(ReplyContent(WORDS, (CLOCK,)))
     for name, value, expected in (
-        ("H008 two choices", {**regular, "choices": split}, said(ASKING)),
+        ("H008 two choices", {**regular, "choices": split}, expected_of(ASKING)),
         ("arguments as an object", of(tool_calls=[{**call, "function": {"name": "get_time", "arguments": {}}}]), clock),
         ("arguments absent", of(tool_calls=[bare]), clock),
-        ("content in a list", of(content=[{"type": "text", "text": "Let me look."}]), said(ASKING)),
-        ("no id of the call", of(tool_calls=[{**call, "id": None}]), said(ASKING)),
-        ("no type of the call", of(tool_calls=[_missing(call, "type")]), said(ASKING)),
-        ("no role", of(role=None), said(ASKING)),
+        ("content in a list", of(content=[{"type": "text", "text": "Let me look."}]), expected_of(ASKING)),
+        ("no id of the call", of(tool_calls=[{**call, "id": None}]), expected_of(ASKING)),
+        ("no type of the call", of(tool_calls=[_missing(call, "type")]), expected_of(ASKING)),
+        ("no role", of(role=None), expected_of(ASKING)),
         ("no name of the call", of(tool_calls=[{**call, "function": {"arguments": "{}"}}]), failing("without a name")),
         ("no choices", {**regular, "choices": []}, failing("no choices")),
         ("choices null", {**regular, "choices": None}, failing("no choices")),
@@ -541,21 +541,21 @@ def _bodies() -> Iterator[Malformed]:
         (
             "a delta for the message",
             {**regular, "choices": [{"index": 0, "delta": message, "finish_reason": "tool_calls"}]},
-            said(ASKING),
+            expected_of(ASKING),
         ),
-        ("finish reason null", {**regular, "choices": [{**choice, "finish_reason": None}]}, said(ASKING)),
+        ("finish reason null", {**regular, "choices": [{**choice, "finish_reason": None}]}, expected_of(ASKING)),
         ("finish reason error", {**regular, "choices": [{**choice, "finish_reason": "error"}]}, failing()),
         (
             "finish reason MAX_TOKENS",
             {**regular, "choices": [{**choice, "finish_reason": "MAX_TOKENS"}]},
-            said(ASKING, finish="length"),
+            expected_of(ASKING, finish="length"),
         ),
-        ("no id", {**regular, "id": None}, said(ASKING)),
+        ("no id", {**regular, "id": None}, expected_of(ASKING)),
         (
             "an error beside choices",
             {**regular, "error": {"message": "Overloaded.", "code": 503}},
             failing("Overloaded"),
         ),
-        ("a null error beside choices", {**regular, "error": None}, said(ASKING)),
+        ("a null error beside choices", {**regular, "error": None}, expected_of(ASKING)),
     ):
         yield whole(name, CHAT, value, expected)

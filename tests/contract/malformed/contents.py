@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from .framing import ends_at
-from .kinds import JSON, Expected, Malformed, both, failing, said, streamed, whole
+from .kinds import JSON, Expected, Malformed, both, expected_of, failing, streamed, whole
 from .regular import (
     ASKING,
     CLOCK,
@@ -15,7 +15,7 @@ from .regular import (
     PARIS,
     WORDS,
     Call,
-    Said,
+    ReplyContent,
     Value,
     body,
     dumped,
@@ -74,11 +74,11 @@ _FOREIGN_IDS = ("does not match ^[a-zA-Z0-9_-]+$",)  # a server accepts the ids 
 
 def kinds(dialect: str) -> Iterator[Malformed]:
     for name, texts in ODD_TEXTS.items():
-        yield from both(name, dialect, Said(texts), _HALVES)
+        yield from both(name, dialect, ReplyContent(texts), _HALVES)
     for name, pieces in RAW_ARGUMENTS.items():
-        yield from both(name, dialect, Said(calls=(Call("get_weather", pieces),)), _HALVES)
+        yield from both(name, dialect, ReplyContent(calls=(Call("get_weather", pieces),)), _HALVES)
     for name, pieces in ODD_ARGUMENTS.items():
-        words = Said(WORDS, (Call("get_weather", pieces), CLOCK))
+        words = ReplyContent(WORDS, (Call("get_weather", pieces), CLOCK))
         yield streamed(name, dialect, stream(dialect, words), words, _ODD)
         if dialect != "messages":
             yield whole(name, dialect, body(dialect, words), words, _ODD)
@@ -90,14 +90,16 @@ def kinds(dialect: str) -> Iterator[Malformed]:
 
 
 def _orders(dialect: str) -> Iterator[Malformed]:
-    yield from both("H015 the same call twice is two calls", dialect, Said(calls=(PARIS, PARIS._replace(id="call_2"))))
-    yield from both("calls before text", dialect, Said(calls=(PARIS, CLOCK), after=WORDS))
-    yield from both("text, call, text", dialect, Said(WORDS, (PARIS,), after=("Done.",)))
-    yield from both("reasoning and call", dialect, Said(calls=(PARIS,), reasoning=("Let me think.",)))
-    yield from both("reasoning, text and calls", dialect, Said(WORDS, (PARIS, OSLO), ("Hm. ", "Well.")))
+    yield from both(
+        "H015 the same call twice is two calls", dialect, ReplyContent(calls=(PARIS, PARIS._replace(id="call_2")))
+    )
+    yield from both("calls before text", dialect, ReplyContent(calls=(PARIS, CLOCK), after=WORDS))
+    yield from both("text, call, text", dialect, ReplyContent(WORDS, (PARIS,), after=("Done.",)))
+    yield from both("reasoning and call", dialect, ReplyContent(calls=(PARIS,), reasoning=("Let me think.",)))
+    yield from both("reasoning, text and calls", dialect, ReplyContent(WORDS, (PARIS, OSLO), ("Hm. ", "Well.")))
     many = tuple(Call("get_time", ("{}",), f"call_{number}") for number in range(40))
-    yield from both("forty calls", dialect, Said(calls=many))
-    yield from both("H012 a call with nothing for arguments", dialect, Said(calls=(CLOCK,)))
+    yield from both("forty calls", dialect, ReplyContent(calls=many))
+    yield from both("H012 a call with nothing for arguments", dialect, ReplyContent(calls=(CLOCK,)))
 
 
 def _ids(dialect: str) -> Iterator[Malformed]:
@@ -110,25 +112,25 @@ def _ids(dialect: str) -> Iterator[Malformed]:
         "ids of odd characters": ("é☃", "\u0000", '"'),
     }.items():
         calls = tuple(one._replace(id=ids[place]) for place, one in enumerate(PARALLEL.calls))
-        yield from both(name, dialect, Said(WORDS, calls), _FOREIGN_IDS if dialect == "messages" else ())
+        yield from both(name, dialect, ReplyContent(WORDS, calls), _FOREIGN_IDS if dialect == "messages" else ())
 
 
 def _ends(dialect: str) -> Iterator[Malformed]:
-    yield from both("length in the text", dialect, Said(WORDS, finish="length"))
-    yield from both("length behind a complete call", dialect, Said(WORDS, (PARIS,), finish="length"))
+    yield from both("length in the text", dialect, ReplyContent(WORDS, finish="length"))
+    yield from both("length behind a complete call", dialect, ReplyContent(WORDS, (PARIS,), finish="length"))
     open_call = Call("get_weather", ('{"location": "Pa',), "call_2")
     for finish in ("length", "refused"):
-        words = Said(WORDS, (PARIS, open_call), finish=finish)
+        words = ReplyContent(WORDS, (PARIS, open_call), finish=finish)
         yield streamed(f"H031 {finish} in a call", dialect, stream(dialect, words), words, _ODD)
-        bare = Said(WORDS, (open_call._replace(pieces=()),), finish=finish)
-        yield streamed(f"H031 {finish} before the arguments", dialect, stream(dialect, bare), said(bare), _ODD)
+        bare = ReplyContent(WORDS, (open_call._replace(pieces=()),), finish=finish)
+        yield streamed(f"H031 {finish} before the arguments", dialect, stream(dialect, bare), expected_of(bare), _ODD)
     if dialect != "responses":
-        hidden = Said(WORDS, (PARIS, CLOCK), finish="stop")
-        expected = said(hidden, finish="tool_calls")
+        hidden = ReplyContent(WORDS, (PARIS, CLOCK), finish="stop")
+        expected = expected_of(hidden, finish="tool_calls")
         yield streamed("H028 stop behind calls", dialect, stream(dialect, hidden), expected)
         yield whole("H028 stop behind calls", dialect, body(dialect, hidden), expected)
-        promised = Said(WORDS, finish="tool_calls")
-        expected = said(promised, finish="stop")
+        promised = ReplyContent(WORDS, finish="tool_calls")
+        expected = expected_of(promised, finish="stop")
         yield streamed("a call is promised and none comes", dialect, stream(dialect, promised), expected)
         yield whole("a call is promised and none comes", dialect, body(dialect, promised), expected)
 
@@ -142,7 +144,7 @@ _COUNTS = {
 
 def _usage(dialect: str) -> Iterator[Malformed]:
     given, produced = _COUNTS[dialect]
-    any_usage = said(ASKING, usage=None)
+    any_usage = expected_of(ASKING, usage=None)
     for name, usage in {
         "negative": {given: -1, produced: -5, "total_tokens": -6},
         "of fractions": {given: 9.0, produced: 5.5, "total_tokens": 14.5},

@@ -5,22 +5,38 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from .kinds import JSON, SSE, Malformed, failing, said, streamed
-from .regular import ASKING, DONE, HELLO, PARALLEL, WORDS, Said, Value, body, body_bytes, dumped, frame, sse, stream
+from .kinds import JSON, SSE, Malformed, expected_of, failing, streamed
+from .regular import (
+    ASKING,
+    DONE,
+    HELLO,
+    PARALLEL,
+    WORDS,
+    ReplyContent,
+    Value,
+    body,
+    body_bytes,
+    dumped,
+    frame,
+    sse,
+    stream,
+)
 
 _MIXED = (b"\n", b"\r\n", b"\r")
 
 
 def kinds(dialect: str) -> Iterator[Malformed]:
     for name, wire in _rewritten(dialect):
-        yield Malformed(name, dialect, wire, said(PARALLEL), flaws=("unknown SSE field",) if "unknown" in name else ())
+        yield Malformed(
+            name, dialect, wire, expected_of(PARALLEL), flaws=("unknown SSE field",) if "unknown" in name else ()
+        )
     yield from _cuts(dialect)
     yield from _content_types(dialect)
     yield from _no_answers(dialect)
     yield from _after_the_end(dialect)
-    yield Malformed("nothing is malformed", dialect, sse(stream(dialect, PARALLEL)), said(PARALLEL))
+    yield Malformed("nothing is malformed", dialect, sse(stream(dialect, PARALLEL)), expected_of(PARALLEL))
     yield Malformed(
-        "nothing is malformed, whole", dialect, body_bytes(body(dialect, PARALLEL)), said(PARALLEL), kind=JSON
+        "nothing is malformed, whole", dialect, body_bytes(body(dialect, PARALLEL)), expected_of(PARALLEL), kind=JSON
     )
 
 
@@ -105,7 +121,7 @@ def _cuts(dialect: str) -> Iterator[Malformed]:
 
 def _content_types(dialect: str) -> Iterator[Malformed]:
     streamed_wire, whole_wire = sse(stream(dialect, PARALLEL)), body_bytes(body(dialect, PARALLEL))
-    expected = said(PARALLEL)
+    expected = expected_of(PARALLEL)
     yield Malformed("a stream that is called JSON", dialect, streamed_wire, expected, JSON, may_fail=True)
     yield Malformed(
         "a stream that is called plain text",
@@ -168,10 +184,12 @@ def _no_answers(dialect: str) -> Iterator[Malformed]:
 
 def _after_the_end(dialect: str) -> Iterator[Malformed]:
     values = stream(dialect, PARALLEL)
-    wire, again = sse(values), sse(stream(dialect, Said(("More.",))))
-    yield Malformed("a second answer behind the end", dialect, wire + again, said(PARALLEL))
-    yield Malformed("the end twice", dialect, wire + sse(values[-1:]), said(PARALLEL))
-    yield Malformed("a mark behind the end", dialect, wire + b"data: [DONE]\n\ndata: [DONE]\n\n", said(PARALLEL))
-    yield Malformed("rubbish behind the end", dialect, wire + b"data: <html>\n\n}{", said(PARALLEL))
-    yield Malformed("broken behind the end", dialect, wire, said(PARALLEL), is_cut=True)
-    yield streamed("a stream of one word", dialect, stream(dialect, Said((WORDS[0],))), Said((WORDS[0],)))
+    wire, again = sse(values), sse(stream(dialect, ReplyContent(("More.",))))
+    yield Malformed("a second answer behind the end", dialect, wire + again, expected_of(PARALLEL))
+    yield Malformed("the end twice", dialect, wire + sse(values[-1:]), expected_of(PARALLEL))
+    yield Malformed("a mark behind the end", dialect, wire + b"data: [DONE]\n\ndata: [DONE]\n\n", expected_of(PARALLEL))
+    yield Malformed("rubbish behind the end", dialect, wire + b"data: <html>\n\n}{", expected_of(PARALLEL))
+    yield Malformed("broken behind the end", dialect, wire, expected_of(PARALLEL), is_cut=True)
+    yield streamed(
+        "a stream of one word", dialect, stream(dialect, ReplyContent((WORDS[0],))), ReplyContent((WORDS[0],))
+    )

@@ -22,7 +22,7 @@ WAYS = ("auto", "never")
 CHUNKINGS = ("whole", "frames", "bytes", "random")
 
 
-class Played:
+class UpstreamReply:
     """A response of the transport; if is_cut, the connection breaks after its last byte."""
 
     status = 200
@@ -51,10 +51,12 @@ class Server:
     """Replaces the transport; next is its answer."""
 
     def __init__(self) -> None:
-        self.next = Played([], "", is_cut=False)
+        self.next = UpstreamReply([], "", is_cut=False)
         self.asked: dict[str, Any] = {}
 
-    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", **_: Any) -> Played:
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", **_: Any
+    ) -> UpstreamReply:
         self.asked = json.loads(body)
         return self.next
 
@@ -66,8 +68,8 @@ class Stage:
         self._app = app
         self._server = server
 
-    async def ask(self, dialect: str, request: dict[str, Any], played: Played) -> Reply:
-        self._server.next = played
+    async def ask(self, dialect: str, request: dict[str, Any], upstream_reply: UpstreamReply) -> Reply:
+        self._server.next = upstream_reply
         sent: list[dict[str, Any]] = []
         waiting = [{"type": "http.request", "body": json.dumps(request).encode(), "more_body": False}]
 

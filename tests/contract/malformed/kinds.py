@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .regular import HELLO, WORDS, Call, Said, Value, body, body_bytes, sse, stream
+from .regular import HELLO, WORDS, Call, ReplyContent, Value, body, body_bytes, sse, stream
 
 SSE = "text/event-stream"
 JSON = "application/json"
@@ -53,7 +53,7 @@ class Malformed(NamedTuple):
         return f"{self.dialect}: {self.name}"
 
 
-def said(words: Said, **changes: object) -> Expected:
+def expected_of(words: ReplyContent, **changes: object) -> Expected:
     """The outcome of a correct answer."""
     answer = Expected(
         text="".join(words.text),
@@ -70,18 +70,20 @@ def failing(words: str = "") -> Expected:
 
 
 def streamed(
-    name: str, dialect: str, values: Iterable[Value], expected: Expected | Said, flaws: tuple[str, ...] = ()
+    name: str, dialect: str, values: Iterable[Value], expected: Expected | ReplyContent, flaws: tuple[str, ...] = ()
 ) -> Malformed:
-    wanted = said(expected) if isinstance(expected, Said) else expected
+    wanted = expected_of(expected) if isinstance(expected, ReplyContent) else expected
     return Malformed(name, dialect, sse(list(values)), wanted, flaws=flaws)
 
 
-def whole(name: str, dialect: str, value: Value, expected: Expected | Said, flaws: tuple[str, ...] = ()) -> Malformed:
-    wanted = said(expected) if isinstance(expected, Said) else expected
+def whole(
+    name: str, dialect: str, value: Value, expected: Expected | ReplyContent, flaws: tuple[str, ...] = ()
+) -> Malformed:
+    wanted = expected_of(expected) if isinstance(expected, ReplyContent) else expected
     return Malformed(f"{name}, whole", dialect, body_bytes(value), wanted, kind=JSON, flaws=flaws)
 
 
-def both(name: str, dialect: str, words: Said, flaws: tuple[str, ...] = ()) -> Iterator[Malformed]:
+def both(name: str, dialect: str, words: ReplyContent, flaws: tuple[str, ...] = ()) -> Iterator[Malformed]:
     """Something malformed in what the model says itself, streamed and whole."""
     yield streamed(name, dialect, stream(dialect, words), words, flaws)
     yield whole(name, dialect, body(dialect, words), words, flaws)
@@ -98,7 +100,7 @@ __all__ = [
     "Malformed",
     "both",
     "failing",
-    "said",
+    "expected_of",
     "streamed",
     "whole",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .kinds import Expected, Malformed, failing, said, streamed, whole
+from .kinds import Expected, Malformed, expected_of, failing, streamed, whole
 from .regular import (
     ASKING,
     CLOCK,
@@ -15,7 +15,7 @@ from .regular import (
     PARIS,
     WORDS,
     Call,
-    Said,
+    ReplyContent,
     Value,
     grown,
     message_end,
@@ -31,9 +31,9 @@ from .regular import (
 )
 
 MESSAGES = "messages"
-Kinds = dict[str, tuple[list[Value], Said | Expected]]
-PAIR = Said(calls=(PARIS, OSLO))
-ONE = Said(calls=(PARIS,))
+Kinds = dict[str, tuple[list[Value], ReplyContent | Expected]]
+PAIR = ReplyContent(calls=(PARIS, OSLO))
+ONE = ReplyContent(calls=(PARIS,))
 START = message_start()
 # Unknown members are forwarded, because the dialect evolves.
 _FLAWS = {"unknown events": ("unknown type",), "unknown deltas": ("unknown type",)}
@@ -49,15 +49,15 @@ def _inputs() -> Kinds:
     """Where the arguments of a call are."""
     end = message_end("tool_use")
     paris = {"location": "Paris"}
-    clock = Said(calls=(CLOCK,))
-    blank = Said(calls=(CLOCK._replace(pieces=(" {}",)),))
+    clock = ReplyContent(calls=(CLOCK,))
+    blank = ReplyContent(calls=(CLOCK._replace(pieces=(" {}",)),))
     json_of = "input_json_delta"
 
     def block(start: Value, *deltas: Value) -> list[Value]:
         return [START, opened(0, start), *deltas, stopped(0), *end]
 
     pieces = [grown(0, json_of, one) for one in PARIS.pieces]
-    tight = Said(calls=(PARIS._replace(pieces=('{"location":"Paris"}',)),))
+    tight = ReplyContent(calls=(PARIS._replace(pieces=('{"location":"Paris"}',)),))
     no_input = {key: item for key, item in use(CLOCK).items() if key != "input"}
     return {
         "H010 the input in the start": (block(use(PARIS, input=paris)), tight),
@@ -192,10 +192,10 @@ def _ends() -> Kinds:
     half = [START, *text_block(0, WORDS), opened(1, use(PARIS)), grown(1, "input_json_delta", '{"location": "Pa')]
     cut_call = Call("get_weather", ('{"location": "Pa',))
     more = text_block(1, (" More.",))
-    longer = Said((*WORDS, " More."))
+    longer = ReplyContent((*WORDS, " More."))
     hello = [START, *text_block(0, WORDS)]
     found: Kinds = {
-        "no message_delta": ([*begun, stop], said(ASKING, usage=None)),
+        "no message_delta": ([*begun, stop], expected_of(ASKING, usage=None)),
         "no message_stop": ([*begun, delta], ASKING),
         "no stop reason": ([*begun, *message_end(None)], ASKING),
         "no stop reason and half a call": ([*half, *message_end(None)], failing()),
@@ -203,11 +203,11 @@ def _ends() -> Kinds:
         "half a block and tool_use": ([*half, delta, stop], failing()),
         "half a block and max_tokens": (
             [*half, *message_end("max_tokens")],
-            said(Said(WORDS, (cut_call,), finish="length")),
+            expected_of(ReplyContent(WORDS, (cut_call,), finish="length")),
         ),
         "half a stopped block and max_tokens": (
             [*half, stopped(1), *message_end("max_tokens")],
-            said(Said(WORDS, (cut_call,), finish="length")),
+            expected_of(ReplyContent(WORDS, (cut_call,), finish="length")),
         ),
         "one mark behind the end": ([*regular, DONE], ASKING),
         "a mark for message_stop": ([*begun, delta, DONE], ASKING),
@@ -234,7 +234,7 @@ def _ends() -> Kinds:
         "whatever": "stop",
         "model_context_window_exceeded": "length",
     }.items():
-        found[f"stop reason {word}"] = ([*hello, *message_end(word)], said(HELLO, finish=reason, refusal=None))
+        found[f"stop reason {word}"] = ([*hello, *message_end(word)], expected_of(HELLO, finish=reason, refusal=None))
     for word in ("tool_calls", "stop", "end_turn", "whatever"):
         found[f"stop reason {word} behind a call"] = ([*begun, *message_end(word)], ASKING)
     found["stop reason error"] = ([*hello, *message_end("error")], failing())
@@ -244,7 +244,7 @@ def _ends() -> Kinds:
 def _starts() -> Kinds:
     regular = messages_stream(ASKING)
     body = regular[1:]
-    none = said(ASKING, usage=None)
+    none = expected_of(ASKING, usage=None)
     begin = message_start()
     return {
         "no message_start": (body, none),
@@ -289,7 +289,7 @@ def _others() -> Kinds:
     regular = messages_stream(ASKING)
     ping = {"type": "ping"}
     unknown = {"type": "content_block_reticulated", "index": 0}
-    thoughts = Said(WORDS, reasoning=("Let me think.",))
+    thoughts = ReplyContent(WORDS, reasoning=("Let me think.",))
     end = message_end()
     text = text_block(1, WORDS)
     thought = thought_block(0, ("Let me think.",))
@@ -324,20 +324,20 @@ def _bodies() -> Iterator[Malformed]:
     regular = messages_body(ASKING)
     text, call = regular["content"]
     bare = {key: item for key, item in call.items() if key != "input"}
-    clock = said(Said(WORDS, (CLOCK,)))
+    clock = expected_of(ReplyContent(WORDS, (CLOCK,)))
     for name, value, expected in (
-        ("no id of the call", {**regular, "content": [text, {**call, "id": None}]}, said(ASKING)),
+        ("no id of the call", {**regular, "content": [text, {**call, "id": None}]}, expected_of(ASKING)),
         ("no name", {**regular, "content": [text, {**call, "name": None}]}, failing("without a name")),
         ("no input", {**regular, "content": [text, {**bare, "name": "get_time"}]}, clock),
         ("input null", {**regular, "content": [text, {**call, "name": "get_time", "input": None}]}, clock),
-        ("input as text", {**regular, "content": [text, {**call, "input": PARIS.raw}]}, said(ASKING)),
+        ("input as text", {**regular, "content": [text, {**call, "input": PARIS.raw}]}, expected_of(ASKING)),
         ("content null", {**regular, "content": None}, failing("no content")),
-        ("content as words", {**regular, "content": "Let me look.", "stop_reason": "end_turn"}, said(HELLO)),
-        ("nulls for blocks", {**regular, "content": [None, text, None, call]}, said(ASKING)),
-        ("stop reason null", {**regular, "stop_reason": None}, said(ASKING)),
-        ("stop reason length", {**regular, "stop_reason": "length"}, said(ASKING, finish="length")),
-        ("no id", {**regular, "id": None}, said(ASKING)),
-        ("no role", {**regular, "role": None}, said(ASKING)),
+        ("content as words", {**regular, "content": "Let me look.", "stop_reason": "end_turn"}, expected_of(HELLO)),
+        ("nulls for blocks", {**regular, "content": [None, text, None, call]}, expected_of(ASKING)),
+        ("stop reason null", {**regular, "stop_reason": None}, expected_of(ASKING)),
+        ("stop reason length", {**regular, "stop_reason": "length"}, expected_of(ASKING, finish="length")),
+        ("no id", {**regular, "id": None}, expected_of(ASKING)),
+        ("no role", {**regular, "role": None}, expected_of(ASKING)),
         (
             "an error beside content",
             {**regular, "error": {"type": "api_error", "message": "Overloaded."}},

@@ -29,7 +29,7 @@ class Call(NamedTuple):
         return "".join(self.pieces)
 
 
-class Said(NamedTuple):
+class ReplyContent(NamedTuple):
     """The content of the answer."""
 
     text: tuple[str, ...] = ()
@@ -47,17 +47,17 @@ PARIS = Call("get_weather", ('{"location": "Pa', 'ris"}'))
 OSLO = Call("get_weather", ('{"location":', '"Oslo","days":2}'), "call_2")
 CLOCK = Call("get_time", ("{}",), "call_3")
 WORDS = ("Let me", " look.")
-HELLO = Said(WORDS)
-ASKING = Said(WORDS, (PARIS,))
-PARALLEL = Said(WORDS, (PARIS, OSLO, CLOCK))
+HELLO = ReplyContent(WORDS)
+ASKING = ReplyContent(WORDS, (PARIS,))
+PARALLEL = ReplyContent(WORDS, (PARIS, OSLO, CLOCK))
 
 
-def stream(dialect: str, said: Said) -> list[Value]:
-    return {"chat": chat_stream, "responses": responses_stream, "messages": messages_stream}[dialect](said)
+def stream(dialect: str, expected_of: ReplyContent) -> list[Value]:
+    return {"chat": chat_stream, "responses": responses_stream, "messages": messages_stream}[dialect](expected_of)
 
 
-def body(dialect: str, said: Said) -> Value:
-    return {"chat": chat_body, "responses": responses_body, "messages": messages_body}[dialect](said)
+def body(dialect: str, expected_of: ReplyContent) -> Value:
+    return {"chat": chat_body, "responses": responses_body, "messages": messages_body}[dialect](expected_of)
 
 
 def sse(values: list[Value]) -> bytes:
@@ -109,27 +109,27 @@ def chat_end(finish: str | None = "tool_calls") -> list[Value]:
     return [chunk(finish=finish), USAGE_CHUNK, DONE]
 
 
-def chat_stream(said: Said) -> list[Value]:
-    found = [ROLE, *(chunk({"reasoning_content": one}) for one in said.reasoning)]
-    found += [chunk({"content": one}) for one in said.text]
-    for index, call in enumerate(said.calls):
+def chat_stream(expected_of: ReplyContent) -> list[Value]:
+    found = [ROLE, *(chunk({"reasoning_content": one}) for one in expected_of.reasoning)]
+    found += [chunk({"content": one}) for one in expected_of.text]
+    for index, call in enumerate(expected_of.calls):
         found.append(calls(fragment("", index, call.id, call.name)))
         found += [calls(fragment(one, index)) for one in call.pieces]
-    found += [chunk({"content": one}) for one in said.after]
-    return [*found, *chat_end(FINISH["chat"][said.reason])]
+    found += [chunk({"content": one}) for one in expected_of.after]
+    return [*found, *chat_end(FINISH["chat"][expected_of.reason])]
 
 
-def chat_body(said: Said) -> Value:
-    text = "".join(said.text + said.after)
+def chat_body(expected_of: ReplyContent) -> Value:
+    text = "".join(expected_of.text + expected_of.after)
     message: Value = {"role": "assistant", "content": text or None, "refusal": None}
-    if said.reasoning:
-        message["reasoning_content"] = "".join(said.reasoning)
-    if said.calls:
+    if expected_of.reasoning:
+        message["reasoning_content"] = "".join(expected_of.reasoning)
+    if expected_of.calls:
         message["tool_calls"] = [
             {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.raw}}
-            for one in said.calls
+            for one in expected_of.calls
         ]
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH["chat"][said.reason]}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH["chat"][expected_of.reason]}
     return {**TOP, "object": "chat.completion", "choices": [choice], "usage": CHAT_USAGE}
 
 
@@ -181,18 +181,18 @@ def thought_item(texts: tuple[str, ...], number: int) -> Value:
     }
 
 
-def responses_items(said: Said) -> list[Value]:
+def responses_items(expected_of: ReplyContent) -> list[Value]:
     found: list[Value] = []
-    if said.reasoning:
-        found.append(thought_item(said.reasoning, len(found)))
-    if said.text:
-        found.append(message_item("".join(said.text), len(found)))
-    for call in said.calls:
-        is_last = call is said.calls[-1]
-        is_cut = is_last and said.finish in ("length", "refused")
+    if expected_of.reasoning:
+        found.append(thought_item(expected_of.reasoning, len(found)))
+    if expected_of.text:
+        found.append(message_item("".join(expected_of.text), len(found)))
+    for call in expected_of.calls:
+        is_last = call is expected_of.calls[-1]
+        is_cut = is_last and expected_of.finish in ("length", "refused")
         found.append(call_item(call, len(found), "incomplete" if is_cut else "completed"))
-    if said.after:
-        found.append(message_item("".join(said.after), len(found)))
+    if expected_of.after:
+        found.append(message_item("".join(expected_of.after), len(found)))
     return found
 
 
@@ -260,28 +260,28 @@ def responses_end(output: list[Value], finish: str = "stop") -> list[Value]:
     return [{"type": "response.completed", "response": resource("completed", output)}]
 
 
-def responses_stream(said: Said) -> list[Value]:
-    items = responses_items(said)
+def responses_stream(expected_of: ReplyContent) -> list[Value]:
+    items = responses_items(expected_of)
     found = responses_begin()
     number = 0
-    if said.reasoning:
-        found += thought_events(number, said.reasoning)
+    if expected_of.reasoning:
+        found += thought_events(number, expected_of.reasoning)
         number += 1
-    if said.text:
-        found += message_events(number, said.text)
+    if expected_of.text:
+        found += message_events(number, expected_of.text)
         number += 1
-    for call in said.calls:
+    for call in expected_of.calls:
         found += call_events(number, call, items[number]["status"])
         number += 1
-    if said.after:
-        found += message_events(number, said.after)
-    return numbered([*found, *responses_end(items, said.reason)])
+    if expected_of.after:
+        found += message_events(number, expected_of.after)
+    return numbered([*found, *responses_end(items, expected_of.reason)])
 
 
-def responses_body(said: Said) -> Value:
-    if said.finish in ("length", "refused"):
-        return resource("incomplete", responses_items(said), FINISH["responses"][said.finish])
-    return resource("completed", responses_items(said))
+def responses_body(expected_of: ReplyContent) -> Value:
+    if expected_of.finish in ("length", "refused"):
+        return resource("incomplete", responses_items(expected_of), FINISH["responses"][expected_of.finish])
+    return resource("completed", responses_items(expected_of))
 
 
 MESSAGES_TOP: Value = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m"}
@@ -337,32 +337,32 @@ def thought_block(index: int, texts: tuple[str, ...]) -> list[Value]:
     return [begin, *(grown(index, "thinking_delta", one) for one in texts), signed, stopped(index)]
 
 
-def messages_stream(said: Said) -> list[Value]:
+def messages_stream(expected_of: ReplyContent) -> list[Value]:
     found = [message_start()]
     blocks: list[list[Value]] = []
-    if said.reasoning:
-        blocks.append(thought_block(0, said.reasoning))
-    if said.text:
-        blocks.append(text_block(len(blocks), said.text))
-    for call in said.calls:
+    if expected_of.reasoning:
+        blocks.append(thought_block(0, expected_of.reasoning))
+    if expected_of.text:
+        blocks.append(text_block(len(blocks), expected_of.text))
+    for call in expected_of.calls:
         blocks.append(use_block(len(blocks), call))
-    if said.after:
-        blocks.append(text_block(len(blocks), said.after))
+    if expected_of.after:
+        blocks.append(text_block(len(blocks), expected_of.after))
     for block in blocks:
         found += block
-    return [*found, *message_end(FINISH["messages"][said.reason])]
+    return [*found, *message_end(FINISH["messages"][expected_of.reason])]
 
 
-def messages_body(said: Said) -> Value:
+def messages_body(expected_of: ReplyContent) -> Value:
     content: list[Value] = []
-    if said.reasoning:
-        content.append({"type": "thinking", "thinking": "".join(said.reasoning), "signature": "c2ln"})
-    if said.text:
-        content.append({"type": "text", "text": "".join(said.text)})
-    content += [use(one, input=Exact(one.raw)) for one in said.calls]
-    if said.after:
-        content.append({"type": "text", "text": "".join(said.after)})
-    end = {"stop_reason": FINISH["messages"][said.reason], "stop_sequence": None}
+    if expected_of.reasoning:
+        content.append({"type": "thinking", "thinking": "".join(expected_of.reasoning), "signature": "c2ln"})
+    if expected_of.text:
+        content.append({"type": "text", "text": "".join(expected_of.text)})
+    content += [use(one, input=Exact(one.raw)) for one in expected_of.calls]
+    if expected_of.after:
+        content.append({"type": "text", "text": "".join(expected_of.after)})
+    end = {"stop_reason": FINISH["messages"][expected_of.reason], "stop_sequence": None}
     return {**MESSAGES_TOP, "content": content, **end, "usage": {"input_tokens": 9, "output_tokens": 5}}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .kinds import Expected, Malformed, failing, said, streamed, whole
+from .kinds import Expected, Malformed, expected_of, failing, streamed, whole
 from .regular import (
     ASKING,
     CLOCK,
@@ -16,7 +16,7 @@ from .regular import (
     PARIS,
     WORDS,
     Call,
-    Said,
+    ReplyContent,
     Value,
     call_events,
     call_item,
@@ -34,8 +34,8 @@ from .regular import (
 )
 
 RESPONSES = "responses"
-Kinds = dict[str, tuple[list[Value], Said | Expected]]
-PAIR = Said(calls=(PARIS, OSLO))
+Kinds = dict[str, tuple[list[Value], ReplyContent | Expected]]
+PAIR = ReplyContent(calls=(PARIS, OSLO))
 # Unknown events are forwarded, because the dialect evolves; the judge does not know them or their sequence numbers.
 _UNKNOWN = ("is not in the official union", "sequence_number", " after ")
 _FLAWS = {"unknown events": _UNKNOWN, "an end by another name": _UNKNOWN}
@@ -181,19 +181,21 @@ def _events() -> Kinds:
             PARALLEL,
         ),
         "arguments already in added": (
-            [*_begun_with_arguments(), *responses_end(responses_items(Said(calls=(PARIS,))))],
-            Said(calls=(PARIS,)),
+            [*_begun_with_arguments(), *responses_end(responses_items(ReplyContent(calls=(PARIS,))))],
+            ReplyContent(calls=(PARIS,)),
         ),
         "no arguments in the item's end": (_in_items(_bare(regular), ("output_item.done",), arguments=""), PARALLEL),
         "H012 a call without any arguments": (
             _bare(
                 _in_items(
-                    _leaving_out(responses_stream(Said(calls=(CLOCK,))), f"{arguments}.delta", f"{arguments}.done"),
+                    _leaving_out(
+                        responses_stream(ReplyContent(calls=(CLOCK,))), f"{arguments}.delta", f"{arguments}.done"
+                    ),
                     ("output_item.done",),
                     arguments="",
                 )
             ),
-            Said(calls=(CLOCK,)),
+            ReplyContent(calls=(CLOCK,)),
         ),
         "no content_part events": (_leaving_out(regular, "content_part.added", "content_part.done"), PARALLEL),
         "no response.created": (_leaving_out(regular, "created", "in_progress"), PARALLEL),
@@ -269,17 +271,20 @@ def _ends() -> Kinds:
         "one mark behind the end": ([*regular, DONE], ASKING),
         "no status in completed": ([*begun, end("completed", status=None)], ASKING),
         "status in_progress in completed": ([*begun, end("completed", status="in_progress")], ASKING),
-        "no usage in completed": ([*begun, end("completed", usage=None)], said(ASKING, usage=None)),
-        "a null response in completed": ([*begun, {**end("completed"), "response": None}], said(ASKING, usage=None)),
-        "status incomplete in completed": ([*begun, end("completed", **length)], said(ASKING, finish="length")),
-        "no status in incomplete": ([*begun, end("incomplete", status=None)], said(ASKING, finish="length")),
+        "no usage in completed": ([*begun, end("completed", usage=None)], expected_of(ASKING, usage=None)),
+        "a null response in completed": (
+            [*begun, {**end("completed"), "response": None}],
+            expected_of(ASKING, usage=None),
+        ),
+        "status incomplete in completed": ([*begun, end("completed", **length)], expected_of(ASKING, finish="length")),
+        "no status in incomplete": ([*begun, end("incomplete", status=None)], expected_of(ASKING, finish="length")),
         "no details in incomplete": (
             [*begun, end("incomplete", status="incomplete", incomplete_details=None)],
-            said(ASKING, finish="length"),
+            expected_of(ASKING, finish="length"),
         ),
         "an unknown reason in incomplete": (
             [*begun, end("incomplete", status="incomplete", incomplete_details={"reason": "tired"})],
-            said(ASKING, finish="length"),
+            expected_of(ASKING, finish="length"),
         ),
         "an error in completed": ([*begun, end("completed", status="failed", error=error)], failing("Overloaded")),
         "failed": ([*begun, end("failed", status="failed", error=error)], failing("Overloaded")),
@@ -293,7 +298,7 @@ def _ends() -> Kinds:
         ),
         "half a call and incomplete": (
             [*half, {**end("incomplete", output=[], **length), "sequence_number": len(half)}],
-            said(Said(WORDS, (cut_call,), finish="length")),
+            expected_of(ReplyContent(WORDS, (cut_call,), finish="length")),
         ),
         "queued first": (
             _edited(regular, lambda one: {**one, "type": one["type"].replace("in_progress", "queued")}),
@@ -354,7 +359,7 @@ def _without_output(value: Value) -> Value:
 
 def _thoughts() -> Kinds:
     thoughts = ("Hm. ", "Well.")
-    words = Said(WORDS, reasoning=thoughts)
+    words = ReplyContent(WORDS, reasoning=thoughts)
     regular = responses_stream(words)
     first, second = thought_events(0, thoughts)[1:5], thought_events(0, thoughts)[5:9]
     added, done = thought_events(0, thoughts)[0], thought_events(0, thoughts)[-1]
@@ -373,7 +378,7 @@ def _thoughts() -> Kinds:
         "content": [{"type": "reasoning_text", "text": "Hm. Well."}],
     }
     behind = [*responses_begin(), *message_events(0, WORDS), *thought_events(1, thoughts)]
-    backwards = said(words, reasoning=None)
+    backwards = expected_of(words, reasoning=None)
     return {
         "summary parts out of order": (
             numbered([*responses_begin(), added, *second, *first, done, *message, *end]),
@@ -429,32 +434,36 @@ def _bodies() -> Iterator[Malformed]:
     message, call = regular["output"]
     error = {"code": "server_error", "message": "Overloaded."}
     bare = {key: item for key, item in call.items() if key != "arguments"}
-    clock = said(Said(WORDS, (CLOCK,)))
+    clock = expected_of(ReplyContent(WORDS, (CLOCK,)))
     for name, value, expected in (
-        ("no ids of items", {**regular, "output": [{**message, "id": None}, {**call, "id": ""}]}, said(ASKING)),
-        ("no call_id", {**regular, "output": [message, {**call, "call_id": None}]}, said(ASKING)),
-        ("equal ids of items", {**regular, "output": [message, {**call, "id": "msg_0"}]}, said(ASKING)),
+        ("no ids of items", {**regular, "output": [{**message, "id": None}, {**call, "id": ""}]}, expected_of(ASKING)),
+        ("no call_id", {**regular, "output": [message, {**call, "call_id": None}]}, expected_of(ASKING)),
+        ("equal ids of items", {**regular, "output": [message, {**call, "id": "msg_0"}]}, expected_of(ASKING)),
         ("no name", {**regular, "output": [message, {**call, "name": None}]}, failing("without a name")),
         ("no arguments", {**regular, "output": [message, {**bare, "name": "get_time"}]}, clock),
         (
             "arguments as an object",
             {**regular, "output": [message, {**call, "arguments": {"location": "Paris"}}]},
-            said(ASKING, calls=(("get_weather", '{"location":"Paris"}'),)),
+            expected_of(ASKING, calls=(("get_weather", '{"location":"Paris"}'),)),
         ),
         ("no output", {**regular, "output": None}, failing("no output")),
-        ("no status", {**regular, "status": None}, said(ASKING)),
+        ("no status", {**regular, "status": None}, expected_of(ASKING)),
         ("status failed", {**regular, "status": "failed", "error": error}, failing("Overloaded")),
         ("status cancelled", {**regular, "status": "cancelled"}, failing()),
         ("an error beside output", {**regular, "error": error}, failing("Overloaded")),
         ("status in_progress", {**regular, "status": "in_progress"}, failing()),
-        ("nulls for items", {**regular, "output": [None, message, None, call]}, said(ASKING)),
-        ("content null", {**regular, "output": [{**message, "content": None}, call]}, said(ASKING, text="")),
-        ("content as words", {**regular, "output": [{**message, "content": "Let me look."}, call]}, said(ASKING)),
+        ("nulls for items", {**regular, "output": [None, message, None, call]}, expected_of(ASKING)),
+        ("content null", {**regular, "output": [{**message, "content": None}, call]}, expected_of(ASKING, text="")),
+        (
+            "content as words",
+            {**regular, "output": [{**message, "content": "Let me look."}, call]},
+            expected_of(ASKING),
+        ),
         (
             "text for output_text",
             {**regular, "output": [{**message, "content": [{"type": "text", "text": "Let me look."}]}, call]},
-            said(ASKING),
+            expected_of(ASKING),
         ),
-        ("no id", {**regular, "id": None}, said(ASKING)),
+        ("no id", {**regular, "id": None}, expected_of(ASKING)),
     ):
         yield whole(name, RESPONSES, value, expected)

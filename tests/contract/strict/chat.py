@@ -89,7 +89,7 @@ def _message(message: dict[str, Any], index: int, has_developer: bool, has_pictu
         _parts(content, "user" if role == "tool" and has_pictures else role, f"{where}.content")
     elif not isinstance(content, str):
         raise Refused(f"Invalid type for '{where}.content': expected a string or an array.", f"{where}.content")
-    _saying(message, role, index)
+    _check_content(message, role, index)
 
 
 def _parts(content: list[dict[str, Any]], role: str, where: str) -> None:
@@ -111,7 +111,7 @@ def _parts(content: list[dict[str, Any]], role: str, where: str) -> None:
             raise Refused("text content blocks must be non-empty", f"{where}[{number}].text")
 
 
-def _saying(message: dict[str, Any], role: str, index: int) -> None:
+def _check_content(message: dict[str, Any], role: str, index: int) -> None:
     """The rules of Moonshot and Mistral; OpenAI accepts some of it."""
     content = message.get("content")
     is_blank = not content or (isinstance(content, str) and not content.strip())

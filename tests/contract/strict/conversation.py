@@ -54,21 +54,21 @@ class Talk:
         self.number += 1
         return f"{kind}{self.number}q"
 
-    def said(self, *words: str) -> str:
+    def text(self, *words: str) -> str:
         return f"{self.random.choice(words)} {self.mark()}"
 
     def conversation(self) -> list[Item]:
         items: list[Item] = []
         if self.random.random() < 0.5:
-            items.append(Item("system", self.said("You are an agent.", "Be brief.")))
+            items.append(Item("system", self.text("You are an agent.", "Be brief.")))
         for _ in range(self.random.randint(1, 4)):
-            items.append(Item("user", self.said("Please look at", "Fix the bug in", "And now")))
+            items.append(Item("user", self.text("Please look at", "Fix the bug in", "And now")))
             for _ in range(self.random.choice((0, 1, 1, 2, 3))):
                 items += self.step()
             if self.random.random() < 0.8:
-                items.append(Item("say", self.said("Done:", "It says"), item_id=self.item_id_for("msg", "n")))
+                items.append(Item("say", self.text("Done:", "It says"), item_id=self.item_id_for("msg", "n")))
         if self.random.random() < 0.7 or self.thinking == 1:  # thinking needs a new user message
-            items.append(Item("user", self.said("Go on with", "Why")))
+            items.append(Item("user", self.text("Go on with", "Why")))
         return items
 
     def step(self) -> list[Item]:
@@ -79,7 +79,7 @@ class Talk:
             group, number = "r", self.number + 1
             items.append(self.thought())
         if self.random.random() < 0.4:
-            items.append(Item("say", self.said("Let me see", "First"), item_id=self.item_id_for("msg", group, number)))
+            items.append(Item("say", self.text("Let me see", "First"), item_id=self.item_id_for("msg", group, number)))
         if self.random.random() < 0.1:
             items += self.own_tool()
         calls = [self.call(group, number) for _ in range(self.random.choice((1, 1, 1, 2, 3)))]
@@ -101,7 +101,7 @@ class Talk:
         return Item("call", self._arguments(form), f"{style}{self.number}", item_id, self.random.choice(TOOLS), form)
 
     def result(self, call: Item, text: str | None = None) -> Item:
-        words = self.said("ok", "line 1\nline 2", "total 8") if text is None else text
+        words = self.text("ok", "line 1\nline 2", "total 8") if text is None else text
         return Item("result", words, call.id, "", call.name, call.form)
 
     def own_tool(self) -> list[Item]:

@@ -85,7 +85,7 @@ def result_twice(talk: Talk, items: list[Item]) -> list[Item]:
     place = _any(talk, items, "result")
     if place is None:
         return items
-    text = items[place].text if talk.random.random() < 0.5 else talk.said("but now", "again")
+    text = items[place].text if talk.random.random() < 0.5 else talk.text("but now", "again")
     spot = talk.random.choice((place + 1, len(items), _spot(talk, items)))
     return _with(items, spot, items[place].copy(text=text))
 
@@ -185,7 +185,7 @@ def result_before_its_call(talk: Talk, items: list[Item]) -> list[Item]:
 def words_between(talk: Talk, items: list[Item]) -> list[Item]:
     place = _any(talk, items, "result")
     kind = talk.random.choice(("system", "developer", "user", "say"))
-    return items if place is None else _with(items, place, Item(kind, talk.said("By the way", "Remember")))
+    return items if place is None else _with(items, place, Item(kind, talk.text("By the way", "Remember")))
 
 
 @way
@@ -210,7 +210,7 @@ def words_behind_a_call(talk: Talk, items: list[Item]) -> list[Item]:
     if place is None:
         return items
     is_last = place + 1 == len(items) or not items[place + 1].is_answer
-    new = talk.thought() if is_last and talk.random.random() < 0.5 else Item("say", talk.said("So", "Then"))
+    new = talk.thought() if is_last and talk.random.random() < 0.5 else Item("say", talk.text("So", "Then"))
     return _with(items, place + 1, new)
 
 
@@ -273,17 +273,17 @@ def no_user(talk: Talk, items: list[Item]) -> list[Item]:
 
 @way
 def only_instructions(talk: Talk, items: list[Item]) -> list[Item]:
-    return [item for item in items if item.kind == "system"] or [Item("system", talk.said("Greet the user."))]
+    return [item for item in items if item.kind == "system"] or [Item("system", talk.text("Greet the user."))]
 
 
 @way
 def ends_with_the_assistant(talk: Talk, items: list[Item]) -> list[Item]:
-    return [*items, Item("say", talk.said("The answer is") + talk.random.choice(("", " ", "\n")))]
+    return [*items, Item("say", talk.text("The answer is") + talk.random.choice(("", " ", "\n")))]
 
 
 @way
 def ends_with_an_instruction(talk: Talk, items: list[Item]) -> list[Item]:
-    return [*items, Item(talk.random.choice(("system", "developer")), talk.said("Stay brief."))]
+    return [*items, Item(talk.random.choice(("system", "developer")), talk.text("Stay brief."))]
 
 
 @way
@@ -360,7 +360,7 @@ def proof_lost(talk: Talk, items: list[Item]) -> list[Item]:
 def summary_instead(talk: Talk, items: list[Item]) -> list[Item]:
     cut = talk.random.randint(0, len(items))
     form = talk.random.choice(("user", "own"))
-    return [Item("summary", talk.said("So far:", "Summary:"), form=form), *items[cut:]]
+    return [Item("summary", talk.text("So far:", "Summary:"), form=form), *items[cut:]]
 
 
 @way

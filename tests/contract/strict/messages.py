@@ -53,7 +53,7 @@ def check(body: dict[str, Any], *, has_system: bool = False, needs_tools: bool =
     turns = [turn for turn in turns if turn[0] != "system"]
     if not turns or turns[0][0] != "user":
         raise Refused('first message must use the "user" role', "messages")
-    _last_words(turns)
+    _check_last_text(turns)
     _provider_tools(turns)
     _thoughts(turns, body)
     has_calls = any(block["type"] in ("tool_use", "tool_result") for _, blocks in turns for block in blocks)
@@ -200,7 +200,7 @@ def _result(block: dict[str, Any], where: str) -> None:
             raise Refused("all content must be type `text` if `is_error` is true", f"{where}.content")
 
 
-def _last_words(turns: list[tuple[str, list[dict[str, Any]]]]) -> None:
+def _check_last_text(turns: list[tuple[str, list[dict[str, Any]]]]) -> None:
     role, blocks = turns[-1]
     text = blocks[-1].get("text") if blocks[-1]["type"] == "text" else None
     if role == "assistant" and isinstance(text, str) and text != text.rstrip():

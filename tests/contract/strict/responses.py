@@ -235,7 +235,7 @@ def _pairs(items: list[dict[str, Any]]) -> None:
         if kind in _CALL_OF:
             is_calling = False
             _answered(kind, name, due, index)
-        elif _is_said(item):
+        elif _is_model_output(item):
             if due and not is_calling:
                 raise _unanswered(due[0])
             is_calling = True
@@ -250,7 +250,7 @@ def _pairs(items: list[dict[str, Any]]) -> None:
         raise _unanswered(due[0])
 
 
-def _is_said(item: dict[str, Any]) -> bool:
+def _is_model_output(item: dict[str, Any]) -> bool:
     return item["type"] in _PRODUCED or item["type"] == "reasoning" or item.get("role") == "assistant"
 
 
@@ -300,7 +300,7 @@ def _thoughts(items: list[dict[str, Any]], is_stored: bool) -> None:
                 "input",
             )
         following = items[index + 1] if index + 1 < len(items) else {"type": ""}
-        if following["type"] not in ("reasoning", "compaction") and not _is_said(following):
+        if following["type"] not in ("reasoning", "compaction") and not _is_model_output(following):
             raise Refused(
                 f"Item '{name}' of type 'reasoning' was provided without its required following item.", "input"
             )

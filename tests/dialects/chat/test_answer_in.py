@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, irregular_in, terminal
-from tests.dialects.wires import DONE, TOP, call, chunk, sse, usage_chunk
+from tests.dialects.codec_harness import answer_in, body_in, events_in, failure, irregular_in, make_request, terminal
+from tests.dialects.upstream_events import DONE, TOP, call, chunk, sse, usage_chunk
 from toolwire.events import Finished, FoldedAnswer, Noted, fold
 from toolwire.types import Citation, Opaque, Reasoning, Refusal, Text, ToolCall
 
@@ -172,7 +172,7 @@ def test_H008_the_same_in_a_body() -> None:
 
 
 def test_H005_two_choices_stay_two_when_two_were_asked_for() -> None:
-    request = asking("chat", n=2)
+    request = make_request("chat", n=2)
     wire = chunk({"content": "a"}) + chunk(call(0, "x", "first", ONE), index=1) + chunk({"content": "b"})
     answer = answer_in("chat", wire, chunk(finish="stop"), chunk(finish="tool_calls", index=1), DONE, request=request)
     assert answer.parts_of(0) == (Text(text="ab"),)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.answers import CHARACTERS
-from tests.dialects.playing import NOW, asking, body_out, frames, out
+from tests.dialects.codec_harness import NOW, body_out, frames, make_request, out
 from tests.thorough import examples
 from toolwire.errors import BadRequest, UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
@@ -48,7 +48,7 @@ def test_H001_H005_calls_are_numbered_by_choice() -> None:
     for index, (choice, name) in enumerate([(0, "a"), (1, "b"), (0, "c")]):
         events.append(PartStarted(index=index, part=ToolCall(id=name, name=name, raw=""), choice=choice))
     events += [PartDelta(index, "{}") for index in (2, 0, 1)]
-    wire = out("chat", events, asking("chat", n=2))
+    wire = out("chat", events, make_request("chat", n=2))
     calls: dict[tuple[int, int], str] = {}
     for _, value in frames(wire):
         for choice in value["choices"]:
@@ -83,7 +83,7 @@ def test_an_empty_answer_still_has_its_role_and_end() -> None:
 
 
 def test_H145_usage_only_where_it_was_asked_for() -> None:
-    wire = out("chat", [STARTED, finished()], asking("chat", stream_options=None))
+    wire = out("chat", [STARTED, finished()], make_request("chat", stream_options=None))
     assert b'"usage"' not in wire
 
 
@@ -127,7 +127,7 @@ def test_logprobs_and_citations_stay_with_their_choice() -> None:
         Noted(note=Citation(url="https://a", title="A", start=0, end=1), index=0),
         PartEnded(index=0, part=part, choice=1),
     ]
-    values = [value for _, value in frames(out("chat", events, asking("chat", n=2)))]
+    values = [value for _, value in frames(out("chat", events, make_request("chat", n=2)))]
     assert [value["choices"][0]["index"] for value in values] == [1, 1, 1]
     assert values[1]["choices"][0]["logprobs"] == {"content": [entry], "refusal": None}
     assert values[2]["choices"][0]["delta"]["annotations"][0]["url_citation"]["url"] == "https://a"
@@ -180,4 +180,6 @@ def test_H007_every_kind_of_part_is_in_the_body() -> None:
 
 def test_deltas_for_nothing_known_are_nothing() -> None:
     assert out("chat", [STARTED, PartDelta(9, "x")]) == b""
-    assert json.loads(out("chat", [STARTED, PartDelta(9, "x"), finished()], asking("chat", is_stream=False)))["choices"]
+    assert json.loads(out("chat", [STARTED, PartDelta(9, "x"), finished()], make_request("chat", is_stream=False)))[
+        "choices"
+    ]

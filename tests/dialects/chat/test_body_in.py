@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, terminal
-from tests.dialects.wires import DONE, TOP, call, chunk
+from tests.dialects.codec_harness import answer_in, body_in, events_in, failure, make_request, terminal
+from tests.dialects.upstream_events import DONE, TOP, call, chunk
 from toolwire.dialects.base import OTHER_CHOICES as LOSS
 from toolwire.dialects.chat.body_in import body_events
 from toolwire.dialects.chat.shapes import is_counted, usage_in
@@ -25,7 +25,7 @@ def body(**members: Any) -> dict[str, Any]:
 
 
 def test_a_regular_body_is_regular() -> None:
-    events, irregular = body_events(asking("chat"), body())
+    events, irregular = body_events(make_request("chat"), body())
     assert irregular == ""
     assert isinstance(events[-1], Finished)
 
@@ -41,7 +41,7 @@ def test_a_regular_body_is_regular() -> None:
     ],
 )
 def test_what_is_wrong_in_it_is_said_and_does_no_harm(members: dict[str, Any]) -> None:
-    events, irregular = body_events(asking("chat"), body(**members))
+    events, irregular = body_events(make_request("chat"), body(**members))
     assert irregular
     assert isinstance(events[-1], Finished)
     assert events[-1].choices[0].reason == "stop"
@@ -112,7 +112,7 @@ def test_calls_of_two_choices_do_not_mix(order: str) -> None:
 
 def test_where_two_were_asked_for_both_count() -> None:
     wire = b"".join(fragments("x", ONE, 0) + fragments("y", TWO, 1))
-    events = events_in("chat", wire, ends(0, 1), request=asking("chat", n=2))
+    events = events_in("chat", wire, ends(0, 1), request=make_request("chat", n=2))
     assert fold(events).parts_of(0) == (FIRST,)
     assert fold(events).parts_of(1) == (SECOND,)
     assert losses(events) == []

@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, irregular_in, minting, pieces
-from tests.dialects.wires import DONE, TOP, call, chunk
+from tests.dialects.codec_harness import (
+    answer_in,
+    body_in,
+    events_in,
+    failure,
+    irregular_in,
+    make_request,
+    numbered_ids,
+    pieces,
+)
+from tests.dialects.upstream_events import DONE, TOP, call, chunk
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import AnswerContext
 from toolwire.dialects.chat.reasoning_details import Details, details_of, joined, words_in
@@ -171,8 +180,8 @@ def test_a_body_keeps_them_as_they_are(details: list[Any]) -> None:
 
 def written(events: list[Event], *, is_stream: bool, keep: bool = True) -> list[Any]:
     """All details that a client of this dialect is told; keep: the pieces reach the encoder as notes."""
-    request = asking("chat", is_stream=is_stream)
-    encoder = DIALECTS["chat"].encoder(AnswerContext(request=request, mint=minting(), now=1))
+    request = make_request("chat", is_stream=is_stream)
+    encoder = DIALECTS["chat"].encoder(AnswerContext(request=request, mint=numbered_ids(), now=1))
     wire = b"".join(encoder.send(event) for event in events if keep or not isinstance(event, Noted)) + encoder.close()
     if not is_stream:
         return [json.loads(wire)["choices"][0]["message"]["reasoning_details"]]
@@ -193,7 +202,7 @@ def test_a_client_gets_the_pieces_as_they_come_or_the_whole_once() -> None:
 def test_pieces_that_have_left_untouched_are_not_told_again() -> None:
     """Where the encoder takes over in the middle of a thought."""
     events = events_in("chat", *claude_stream())
-    encoder = DIALECTS["chat"].encoder(AnswerContext(request=asking("chat"), mint=minting(), now=1))
+    encoder = DIALECTS["chat"].encoder(AnswerContext(request=make_request("chat"), mint=numbered_ids(), now=1))
     middle = next(place for place, event in enumerate(events) if isinstance(event, Noted)) + 1
     for event in events[:middle]:
         encoder.observe(event)
@@ -206,7 +215,7 @@ def test_H075_they_go_back_in_one_array() -> None:
     second = Reasoning(text="", extra={"chat": {"reasoning_details": [CLAUDE_PIECES[2], GEMINI]}})
     tool_call = ToolCall(id="call_1", name="look", raw="{}", args={})
     turn = Message(role="assistant", parts=(first, Text(text="Well."), second, tool_call))
-    request = asking("messages")
+    request = make_request("messages")
     request = type(request)(model="m", messages=(*request.messages, turn))
     body = json.loads(DIALECTS["chat"].encode_request(request, OPENROUTER).body)
     assert body["messages"][1]["reasoning_details"] == [SIGNED, GEMINI]

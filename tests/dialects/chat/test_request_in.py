@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.refusing import GONE, assert_noted, refusal, with_change
+from tests.dialects.refused_bodies import GONE, assert_noted, refusal, with_change
 from toolwire.dialects import chat
 from toolwire.profiles import PLAIN_CHAT
 from toolwire.types import (

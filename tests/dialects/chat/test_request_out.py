@@ -33,7 +33,7 @@ HI = Message(role="user", parts=(Text(text="hi"),))
 CALL = ToolCall(id="c", name="f", raw='{"a": 1}')
 
 
-def said(role: Role, *parts: Part) -> Message:
+def message_of(role: Role, *parts: Part) -> Message:
     return Message(role=role, parts=parts)
 
 
@@ -49,7 +49,7 @@ def messages_of(*messages: Message, profile: Profile = PLAIN_CHAT) -> list[dict[
 
 
 def test_a_turn_with_calls_and_results() -> None:
-    found = messages_of(HI, said("assistant", Text(text="a"), CALL), said("assistant", Text(text="b")), said("user", ToolResult(call_id="c", parts=(Text(text="r"),)), Text(text="go")))  # fmt: skip
+    found = messages_of(HI, message_of("assistant", Text(text="a"), CALL), message_of("assistant", Text(text="b")), message_of("user", ToolResult(call_id="c", parts=(Text(text="r"),)), Text(text="go")))  # fmt: skip
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
     assert found == [
         {"role": "user", "content": "hi"},
@@ -60,14 +60,16 @@ def test_a_turn_with_calls_and_results() -> None:
 
 
 def test_H093_a_failed_result_begins_with_the_fixed_line() -> None:
-    (_, result) = messages_of(HI, said("tool", ToolResult(call_id="c", parts=(Text(text="no file"),), is_error=True)))
+    (_, result) = messages_of(
+        HI, message_of("tool", ToolResult(call_id="c", parts=(Text(text="no file"),), is_error=True))
+    )
     assert result["content"] == "Error: the tool call failed.\nno file"
 
 
 def test_H098_H099_images_of_results_follow_in_a_user_message_and_results_are_strings() -> None:
     image = Media(kind="image", mime="image/png", data="aGk=")
-    results = [said("tool", ToolResult(call_id=name, parts=(Text(text="see"), image))) for name in ("a", "b")]
-    found = messages_of(HI, *results, said("user", Text(text="go")))
+    results = [message_of("tool", ToolResult(call_id=name, parts=(Text(text="see"), image))) for name in ("a", "b")]
+    found = messages_of(HI, *results, message_of("user", Text(text="go")))
     assert [one["role"] for one in found] == ["user", "tool", "tool", "user"]
     assert found[1]["content"] == "see\n[image: attachment 1 of this result, in the next user message]"
     assert [part["type"] for part in found[3]["content"]] == ["text", "image_url", "text", "image_url", "text"]
@@ -76,7 +78,7 @@ def test_H098_H099_images_of_results_follow_in_a_user_message_and_results_are_st
 
 
 def test_H099_texts_of_a_result_stay_apart_only_where_parts_are_taken() -> None:
-    result = said("tool", ToolResult(call_id="c", parts=(Text(text="a"), Text(text="b")), is_error=True))
+    result = message_of("tool", ToolResult(call_id="c", parts=(Text(text="a"), Text(text="b")), is_error=True))
     assert messages_of(HI, result)[1]["content"] == "Error: the tool call failed.\na\nb"
     first, second = messages_of(HI, result, profile=OPENAI_CHAT)[1]["content"]
     assert (first["text"], second["text"]) == ("Error: the tool call failed.\na", "b")
@@ -85,34 +87,39 @@ def test_H099_texts_of_a_result_stay_apart_only_where_parts_are_taken() -> None:
 def test_H098_nothing_stands_between_the_results_of_one_turn() -> None:
     image = Media(kind="image", mime="image/png", data="aGk=")
     unknown = Opaque(dialect="responses", value={"type": "new_output", "text": "words"})
-    results = [said("tool", ToolResult(call_id="a", parts=(image,))), said("tool", unknown)]
-    found = messages_of(HI, *results, said("tool", ToolResult(call_id="b", parts=(Text(text="r"),))))
+    results = [message_of("tool", ToolResult(call_id="a", parts=(image,))), message_of("tool", unknown)]
+    found = messages_of(HI, *results, message_of("tool", ToolResult(call_id="b", parts=(Text(text="r"),))))
     assert [one["role"] for one in found] == ["user", "tool", "tool", "user"]
     assert [part["type"] for part in found[3]["content"]] == ["text", "image_url", "text"]
-    later = messages_of(HI, results[0], said("system", Text(text="s")), said("assistant", Text(text="a")))
+    later = messages_of(HI, results[0], message_of("system", Text(text="s")), message_of("assistant", Text(text="a")))
     assert [one["role"] for one in later] == ["user", "tool", "user", "assistant"]
     assert [part["type"] for part in later[2]["content"]] == ["text", "image_url", "text"]
 
 
 def test_H141_the_developer_becomes_system_where_it_is_unknown() -> None:
-    developer = said("developer", Text(text="d"))
+    developer = message_of("developer", Text(text="d"))
     assert messages_of(developer, HI)[0]["role"] == "system"
     assert messages_of(developer, HI, profile=OPENAI_CHAT)[0]["role"] == "developer"
 
 
 def test_H111_an_assistant_that_only_calls_says_an_empty_text_where_templates_read_it() -> None:
-    turn = (HI, said("assistant", CALL), said("tool", ToolResult(call_id="c", parts=(Text(text="r"),))))
+    turn = (HI, message_of("assistant", CALL), message_of("tool", ToolResult(call_id="c", parts=(Text(text="r"),))))
     assert messages_of(*turn)[1]["content"] == ""
     assert messages_of(*turn, profile=OPENAI_CHAT)[1]["content"] is None
-    assert messages_of(HI, said("assistant", Text(text="a"), CALL))[1]["content"] == "a"
-    (only,) = messages_of(HI, said("assistant", Reasoning(text="hm")))
+    assert messages_of(HI, message_of("assistant", Text(text="a"), CALL))[1]["content"] == "a"
+    (only,) = messages_of(HI, message_of("assistant", Reasoning(text="hm")))
     assert only["role"] == "user"
 
 
 def test_H112_instructions_stand_first_and_once_where_templates_want_that() -> None:
-    turn = (said("system", Text(text="a")), said("developer", Text(text="b")), HI, said("assistant", Text(text="x")))
-    later = said("system", Text(text="c"))
-    body, losses = write(*turn, later, said("user", Text(text="go")))
+    turn = (
+        message_of("system", Text(text="a")),
+        message_of("developer", Text(text="b")),
+        HI,
+        message_of("assistant", Text(text="x")),
+    )
+    later = message_of("system", Text(text="c"))
+    body, losses = write(*turn, later, message_of("user", Text(text="go")))
     assert [one["role"] for one in body["messages"]] == ["system", "user", "assistant", "user"]
     assert body["messages"][0]["content"] == "a\n\nb"
     assert [part["text"] for part in body["messages"][3]["content"]] == ["<system>\nc\n</system>", "go"]
@@ -123,13 +130,13 @@ def test_H112_instructions_stand_first_and_once_where_templates_want_that() -> N
 
 
 def test_H096_H112_somebody_has_spoken_in_the_end() -> None:
-    body, losses = write(said("system", Text(text="a")), said("developer", Text(text="b")))
+    body, losses = write(message_of("system", Text(text="a")), message_of("developer", Text(text="b")))
     assert body["messages"] == [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]
     assert [loss.feature for loss in losses] == ["role.system"]
 
 
 def test_H082_thoughts_go_back_only_where_the_back_end_wants_them() -> None:
-    thought = said("assistant", Reasoning(text="hm", signature="s"), Text(text="a"))
+    thought = message_of("assistant", Reasoning(text="hm", signature="s"), Text(text="a"))
     body, losses = write(thought)
     assert body["messages"] == [{"role": "assistant", "content": "a"}]
     assert losses[0].feature == "reasoning"
@@ -138,7 +145,7 @@ def test_H082_thoughts_go_back_only_where_the_back_end_wants_them() -> None:
 
 def test_a_freeform_call_is_written_in_the_words_of_chat() -> None:
     call = ToolCall(id="c", name="patch", raw='***"x"', kind="custom")
-    body, _ = write(said("assistant", call))
+    body, _ = write(message_of("assistant", call))
     assert body["messages"][0]["tool_calls"] == [
         {"id": "c", "type": "custom", "custom": {"name": "patch", "input": '***"x"'}}
     ]
@@ -155,14 +162,14 @@ def test_media_in_the_forms_that_chat_has() -> None:
         Opaque(dialect="chat", value={"type": "video_url"}),
         Refusal(text="no"),
     ]  # fmt: skip
-    body, losses = write(said("user", *parts), profile=OPENAI_CHAT)
+    body, losses = write(message_of("user", *parts), profile=OPENAI_CHAT)
     kinds = [part["type"] for part in body["messages"][0]["content"]]
     assert kinds == ["image_url", "input_audio", "file", "text", "text", "text", "video_url", "refusal"]
     assert body["messages"][0]["content"][3]["text"] == "[file not shown: f]"
     assert body["messages"][0]["content"][4]["text"] == "[file not shown: https://b/c.pdf, application/pdf]"
     assert body["messages"][0]["content"][5]["text"] == "T\nS\nbody"
     assert [loss.feature for loss in losses] == ["media.file", "media.file", "part.search_result"]
-    plain, losses = write(said("user", parts[2], Text(text="t")))
+    plain, losses = write(message_of("user", parts[2], Text(text="t")))
     assert plain["messages"][0]["content"][0]["text"] == "[file not shown: a.pdf, application/pdf, 2 bytes]"
     assert losses == [Loss("media.file", "messages[0]", "this back end takes no files")]
 
@@ -212,7 +219,7 @@ def test_a_budget_of_thoughts_is_a_loss() -> None:
 
 def test_an_assistant_holds_text_only() -> None:
     body, losses = write(
-        said(
+        message_of(
             "assistant",
             Media(kind="image", url="https://a"),
             Refusal(text="no"),
@@ -225,15 +232,17 @@ def test_an_assistant_holds_text_only() -> None:
 
 def test_an_assistant_message_that_says_nothing_here_is_none() -> None:
     hosted = Opaque(dialect="responses", value={"type": "web_search_call", "id": "ws_1"})
-    body, losses = write(HI, said("assistant", hosted), said("assistant", Reasoning(text="t")), HI)
+    body, losses = write(HI, message_of("assistant", hosted), message_of("assistant", Reasoning(text="t")), HI)
     assert [one["role"] for one in body["messages"]] == ["user", "user"]
     assert [loss.feature for loss in losses] == ["part.web_search_call", "reasoning"]
-    assert messages_of(HI, said("assistant", Text(text="")))[1] == {"role": "assistant", "content": ""}
+    assert messages_of(HI, message_of("assistant", Text(text="")))[1] == {"role": "assistant", "content": ""}
 
 
 def test_pieces_of_one_message_are_joined_in_order() -> None:
     image = Media(kind="image", mime="image/bmp", data="Qk0=")
-    [_, message] = messages_of(HI, said("assistant", Text(text="a"), image, Text(text="b")), said("assistant", CALL))
+    [_, message] = messages_of(
+        HI, message_of("assistant", Text(text="a"), image, Text(text="b")), message_of("assistant", CALL)
+    )
     assert message["content"] == "a\n[image not shown: image/bmp, 2 bytes]\n\nb"
     assert len(message["tool_calls"]) == 1
 
@@ -241,12 +250,14 @@ def test_pieces_of_one_message_are_joined_in_order() -> None:
 def test_texts_of_one_message_stay_apart_in_the_one_string() -> None:
     cited = Text(text="blue", citations=(Citation(url="https://a"),))
     parts = (Text(text="I look."), CALL, Text(text="It is "), cited, Text(text=", I think."), Text(text="Done."))
-    [_, message] = messages_of(HI, said("assistant", *parts))
+    [_, message] = messages_of(HI, message_of("assistant", *parts))
     assert message["content"] == "I look.\n\nIt is blue, I think.\n\nDone."
 
 
 def test_messages_that_become_one_stay_apart_in_it() -> None:
-    [_, message] = messages_of(HI, said("assistant", Text(text="a")), said("assistant", Text(text="b"), CALL))
+    [_, message] = messages_of(
+        HI, message_of("assistant", Text(text="a")), message_of("assistant", Text(text="b"), CALL)
+    )
     assert message["content"] == "a\n\nb"
 
 

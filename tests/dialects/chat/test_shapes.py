@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.dialects.wires import REGULAR, TOP
+from tests.dialects.upstream_events import REGULAR, TOP
 from toolwire.dialects.chat.shapes import read_by_hand, read_fast, read_message
 from toolwire.wire.exact_json import BadJson
 

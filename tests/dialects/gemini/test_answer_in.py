@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, irregular_in, terminal
-from tests.dialects.wires import gemini_call, gemini_chunk, sse
+from tests.dialects.codec_harness import answer_in, body_in, events_in, failure, irregular_in, make_request, terminal
+from tests.dialects.upstream_events import gemini_call, gemini_chunk, sse
 from toolwire.dialects.base import OTHER_CHOICES
 from toolwire.dialects.gemini.answer_in import Candidate, Nameless
 from toolwire.dialects.shared.answer_in import Assembly
@@ -19,11 +19,11 @@ TOOLS = [{"functionDeclarations": [{"name": "weather", "parametersJsonSchema": {
 
 
 def events(*chunks: bytes, **members: Any) -> Any:
-    return events_in("gemini", *chunks, request=asking("gemini", **members))
+    return events_in("gemini", *chunks, request=make_request("gemini", **members))
 
 
 def body(value: Any, **members: Any) -> Any:
-    return body_in("gemini", json.dumps(value).encode(), asking("gemini", is_stream=False, **members))
+    return body_in("gemini", json.dumps(value).encode(), make_request("gemini", is_stream=False, **members))
 
 
 def candidate(*parts: Any, finish: str = "STOP", **members: Any) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def test_a_second_candidate_where_one_was_asked_for_is_left_out_and_reported() -
         gemini_chunk({"text": ""}, finish="STOP"),
         gemini_chunk({"text": ""}, finish="STOP", index=1),
     ]
-    for request in (asking("gemini"), asking("messages")):
+    for request in (make_request("gemini"), make_request("messages")):
         found = events_in("gemini", *wire, request=request)
         assert [part.id for part in fold(found).parts_of(0) if isinstance(part, ToolCall)] == ["x"]
         assert [choice.index for choice in fold(found).finished.choices] == [0]
@@ -228,7 +228,7 @@ def test_usage_comes_with_the_start_and_the_last_one_counts() -> None:
 
 
 def test_a_stream_for_another_client_has_its_names_from_that_clients_tools() -> None:
-    request: Request = asking("chat", tools=[{"type": "function", "function": {"name": "3d", "parameters": {}}}])
+    request: Request = make_request("chat", tools=[{"type": "function", "function": {"name": "3d", "parameters": {}}}])
     found = events_in("gemini", gemini_chunk(gemini_call("a", "_3d", {}), finish="STOP"), request=request)
     (part,) = [event.part for event in found if isinstance(event, PartEnded)]
     assert isinstance(part, ToolCall)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import NOW, asking, body_in, body_out, events_in, frames, minting, out
-from tests.dialects.wires import REGULAR
+from tests.dialects.codec_harness import NOW, body_in, body_out, events_in, frames, make_request, numbered_ids, out
+from tests.dialects.upstream_events import REGULAR
 from toolwire.dialects.base import AnswerContext
 from toolwire.dialects.gemini.answer_out import GeminiStreamEncoder, finish_of
 from toolwire.dialects.gemini.shapes import sealed_in
@@ -17,7 +17,7 @@ from toolwire.events import Event, Failed, Finished, PartDelta, PartEnded, PartS
 from toolwire.types import Choice, Citation, Extra, Media, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
 
 
-def played(*parts: Part, choice: Choice | None = None, **members: Any) -> list[Event]:
+def events_of(*parts: Part, choice: Choice | None = None, **members: Any) -> list[Event]:
     events: list[Event] = [Started(id="x", model="gpt")]
     for index, part in enumerate(parts):
         text = part.raw if isinstance(part, ToolCall) else getattr(part, "text", "")
@@ -37,7 +37,7 @@ def parts_in(values: list[Any]) -> list[Any]:
 
 
 def test_a_stream_of_chunks() -> None:
-    values = chunks(*played(Text(text="hi"), choice=Choice(reason="stop")))
+    values = chunks(*events_of(Text(text="hi"), choice=Choice(reason="stop")))
     assert [value["candidates"][0]["content"] for value in values] == [
         {"parts": [{"text": "hi"}], "role": "model"}, {"parts": [{"text": ""}], "role": "model"},
     ]  # fmt: skip
@@ -49,7 +49,7 @@ def test_a_stream_of_chunks() -> None:
 
 def test_H002_H028_calls_leave_whole_each_with_its_id() -> None:
     calls = [ToolCall(id=f"c{number}", name="f", raw='{"a": [1]}', args={"a": [1]}) for number in range(3)]
-    values = chunks(*played(Text(text="x"), *calls, choice=Choice(reason="tool_calls")))
+    values = chunks(*events_of(Text(text="x"), *calls, choice=Choice(reason="tool_calls")))
     written = [part["functionCall"] for part in parts_in(values) if "functionCall" in part]
     assert written == [{"id": f"c{number}", "name": "f", "args": {"a": [1]}} for number in range(3)]
     assert values[-1]["candidates"][0]["finishReason"] == "STOP"
@@ -76,9 +76,11 @@ def test_H003_calls_that_grow_at_once_leave_in_their_order() -> None:
 
 
 def test_H024_arguments_that_are_no_object_stay_readable() -> None:
-    (part,) = body_out("gemini", played(ToolCall(id="a", name="f", raw='{"a":')))["candidates"][0]["content"]["parts"]
+    (part,) = body_out("gemini", events_of(ToolCall(id="a", name="f", raw='{"a":')))["candidates"][0]["content"][
+        "parts"
+    ]
     assert part["functionCall"]["args"] == {"_raw": '{"a":'}
-    (part,) = body_out("gemini", played(ToolCall(id="a", name="f", raw="ls", kind="custom")))["candidates"][0][
+    (part,) = body_out("gemini", events_of(ToolCall(id="a", name="f", raw="ls", kind="custom")))["candidates"][0][
         "content"
     ]["parts"]
     assert part["functionCall"]["args"] == {"input": "ls"}
@@ -86,12 +88,12 @@ def test_H024_arguments_that_are_no_object_stay_readable() -> None:
 
 def test_thoughts_are_marked_and_their_proof_is_sealed() -> None:
     thought = Reasoning(text="hm", signature="c2ln", extra={"messages": {}})
-    found = parts_in(chunks(*played(thought, Text(text="so"))))
+    found = parts_in(chunks(*events_of(thought, Text(text="so"))))
     assert found[0] == {"text": "hm", "thought": True}
     assert found[1]["thought"] is True
     assert sealed_in(found[1]["thoughtSignature"])
     assert found[2] == {"text": "so"}
-    whole = body_out("gemini", played(thought))["candidates"][0]["content"]["parts"]
+    whole = body_out("gemini", events_of(thought))["candidates"][0]["content"]["parts"]
     assert whole == [{"text": "hm", "thought": True, "thoughtSignature": found[1]["thoughtSignature"]}]
 
 
@@ -103,21 +105,23 @@ def test_H074_its_own_signatures_stay_where_they_were() -> None:
         Reasoning(text="", encrypted="RA==", extra=own),
         ToolCall(id="c", name="f", raw="{}", args={}, extra={"gemini": {"thoughtSignature": "Qw=="}}),
     )
-    whole = body_out("gemini", played(*parts, choice=Choice(reason="tool_calls")))["candidates"][0]["content"]["parts"]
+    whole = body_out("gemini", events_of(*parts, choice=Choice(reason="tool_calls")))["candidates"][0]["content"][
+        "parts"
+    ]
     assert whole == [
         {"text": "hm", "thought": True, "thoughtSignature": "QQ=="},
         {"text": "so", "thoughtSignature": "Qg=="},
         {"text": "", "thoughtSignature": "RA=="},
         {"functionCall": {"id": "c", "name": "f", "args": {}}, "thoughtSignature": "Qw=="},
     ]
-    streamed = parts_in(chunks(*played(*parts)))
+    streamed = parts_in(chunks(*events_of(*parts)))
     assert streamed == [
         {"text": "hm", "thought": True},
         {"text": "", "thought": True, "thoughtSignature": "QQ=="},
         *whole[1:],
     ]
     last = Choice(reason="stop", extra={"gemini": {"thoughtSignature": "RQ=="}})
-    ending = chunks(*played(Text(text="x"), choice=last))[-1]["candidates"][0]
+    ending = chunks(*events_of(Text(text="x"), choice=last))[-1]["candidates"][0]
     assert ending["content"]["parts"] == [{"text": "", "thoughtSignature": "RQ=="}]
     assert "thoughtSignature" not in ending
 
@@ -150,7 +154,7 @@ def test_a_blocked_prompt_has_no_candidate() -> None:
 
 
 def test_what_another_dialect_refused_is_said() -> None:
-    events = played(Refusal(text="I cannot."), choice=Choice(reason="refused"))
+    events = events_of(Refusal(text="I cannot."), choice=Choice(reason="refused"))
     assert parts_in(chunks(*events)) == [{"text": "I cannot."}]
     assert parts_in([body_out("gemini", events)]) == [{"text": "I cannot."}]
 
@@ -160,15 +164,15 @@ def test_sources_stand_at_the_end() -> None:
         text="Grüße!", citations=(Citation(url="https://a.example", title="A", start=0, end=5), Citation(quote="q"))
     )
     cited = {"citations": [{"uri": "https://a.example", "title": "A", "startIndex": 0, "endIndex": 7}]}
-    assert chunks(*played(text))[-1]["candidates"][0]["citationMetadata"] == cited
-    assert body_out("gemini", played(text))["candidates"][0]["citationMetadata"] == cited
+    assert chunks(*events_of(text))[-1]["candidates"][0]["citationMetadata"] == cited
+    assert body_out("gemini", events_of(text))["candidates"][0]["citationMetadata"] == cited
 
 
 def test_parts_that_it_has_no_form_for_are_left_out() -> None:
     own = {"executableCode": {"code": "1"}}
     parts: tuple[Part, ...] = (Opaque(dialect="messages", value={"type": "x"}), Opaque(dialect="gemini", value=own))
-    assert parts_in(chunks(*played(*parts, Media(kind="image", url="https://x")))) == [own]
-    assert parts_in([body_out("gemini", played(*parts))]) == [own]
+    assert parts_in(chunks(*events_of(*parts, Media(kind="image", url="https://x")))) == [own]
+    assert parts_in([body_out("gemini", events_of(*parts))]) == [own]
 
 
 def test_a_failure_is_the_last_chunk() -> None:
@@ -198,7 +202,7 @@ def test_its_own_answer_comes_out_as_it_came_in() -> None:
 def test_a_stream_taken_over_goes_on_where_it_was() -> None:
     """What left as it came was only observed."""
     events = events_in("gemini", REGULAR["gemini"])
-    writer = GeminiStreamEncoder(AnswerContext(request=asking("gemini"), mint=minting(), now=NOW))
+    writer = GeminiStreamEncoder(AnswerContext(request=make_request("gemini"), mint=numbered_ids(), now=NOW))
     half = next(place for place, event in enumerate(events) if isinstance(event, PartEnded) and event.index == 1)
     for event in events[:half]:
         if not isinstance(event, PartDelta):
@@ -224,4 +228,4 @@ def test_many_candidates_do_not_wait_for_each_other() -> None:
         (1, [{"text": "b"}]), (0, [{"text": "a"}]),
     ]  # fmt: skip
     assert [one["finishReason"] for one in values[2]["candidates"]] == ["STOP", "MAX_TOKENS"]
-    assert fold(events_in("gemini", out("gemini", played(Text(text="x"))))).parts_of(0) == (Text(text="x"),)
+    assert fold(events_in("gemini", out("gemini", events_of(Text(text="x"))))).parts_of(0) == (Text(text="x"),)

@@ -19,7 +19,7 @@ def contents_in(value: Any) -> tuple[Message, ...]:
     return read_contents(value, history_reader())
 
 
-def said(role: str, *parts: Any) -> Any:
+def message_of(role: str, *parts: Any) -> Any:
     return {"role": role, "parts": list(parts)}
 
 
@@ -32,7 +32,7 @@ def responded(name: str, response: Any, **members: Any) -> Any:
 
 
 def parts_of(*parts: Any, role: str = "model") -> tuple[Part, ...]:
-    return contents_in([said(role, *parts)])[0].parts
+    return contents_in([message_of(role, *parts)])[0].parts
 
 
 def pairs(*contents: Any) -> tuple[list[str], list[str]]:
@@ -44,13 +44,15 @@ def pairs(*contents: Any) -> tuple[list[str], list[str]]:
 
 
 def test_roles_and_texts_in_every_form() -> None:
-    messages = contents_in([said("user", {"text": "a"}), said("model", {"text": "b"}), {"parts": [{"text": "c"}]}])
+    messages = contents_in(
+        [message_of("user", {"text": "a"}), message_of("model", {"text": "b"}), {"parts": [{"text": "c"}]}]
+    )
     assert [(message.role, message.parts) for message in messages] == [
         ("user", (Text(text="a"),)), ("assistant", (Text(text="b"),)), ("user", (Text(text="c"),)),
     ]  # fmt: skip
     assert contents_in("hi")[0].parts == (Text(text="hi"),)
     assert contents_in({"parts": {"text": "hi"}})[0].parts == (Text(text="hi"),)
-    assert contents_in([said("function", responded("f", {}))])[0].role == "user"
+    assert contents_in([message_of("function", responded("f", {}))])[0].role == "user"
 
 
 @pytest.mark.parametrize(
@@ -80,26 +82,32 @@ def test_snake_case_is_read_and_arguments_keep_their_names() -> None:
 
 
 def test_calls_without_ids_get_one_by_their_place_and_responses_pair_by_order() -> None:
-    turn = said("model", called("a"), called("b"), called("a"))
-    back = said("user", responded("a", {"output": "1"}), responded("b", {}), responded("a", {"output": "2"}))
-    calls, results = pairs(said("user", {"text": "x"}), turn, back)
+    turn = message_of("model", called("a"), called("b"), called("a"))
+    back = message_of("user", responded("a", {"output": "1"}), responded("b", {}), responded("a", {"output": "2"}))
+    calls, results = pairs(message_of("user", {"text": "x"}), turn, back)
     assert len(set(calls)) == 3
     assert results == calls
     longer = pairs(
-        said("user", {"text": "x"}), turn, back, said("model", called("a")), said("user", responded("a", {}))
+        message_of("user", {"text": "x"}),
+        turn,
+        back,
+        message_of("model", called("a")),
+        message_of("user", responded("a", {})),
     )
     assert longer[0][:3] == calls
     assert longer[1][3] == longer[0][3]
 
 
 def test_ids_pair_where_both_sides_have_them_and_names_where_one_has_not() -> None:
-    turn = said("model", called("a", id="x"), called("a", id="y"))
-    assert pairs(turn, said("user", responded("a", {}, id="y"), responded("a", {}, id="x")))[1] == ["y", "x"]
-    assert pairs(turn, said("user", responded("a", {}), responded("a", {})))[1] == ["x", "y"]
-    calls, results = pairs(said("model", called("a")), said("user", responded("a", {}, id="made-by-the-client")))
+    turn = message_of("model", called("a", id="x"), called("a", id="y"))
+    assert pairs(turn, message_of("user", responded("a", {}, id="y"), responded("a", {}, id="x")))[1] == ["y", "x"]
+    assert pairs(turn, message_of("user", responded("a", {}), responded("a", {})))[1] == ["x", "y"]
+    calls, results = pairs(
+        message_of("model", called("a")), message_of("user", responded("a", {}, id="made-by-the-client"))
+    )
     assert results == calls
-    assert pairs(said("user", responded("a", {}, id="z")))[1] == ["z"]
-    assert pairs(said("user", responded("a", {})))[1] == ["unknown_a"]
+    assert pairs(message_of("user", responded("a", {}, id="z")))[1] == ["z"]
+    assert pairs(message_of("user", responded("a", {})))[1] == ["unknown_a"]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +177,7 @@ def test_a_sealed_thought_is_the_one_it_was_however_it_was_cut() -> None:
     seal = sealed_out(thought)
     pieces = ({"text": "let me ", "thought": True}, {"text": "think", "thought": True})
     (message,) = contents_in(
-        [said("model", *pieces, {"text": "", "thought": True, "thoughtSignature": seal}, called("f"))]
+        [message_of("model", *pieces, {"text": "", "thought": True, "thoughtSignature": seal}, called("f"))]
     )
     assert message.parts[0] == thought
     assert message.source is None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.refusing import NOT_OBJECTS, assert_noted, refusal
+from tests.dialects.refused_bodies import NOT_OBJECTS, assert_noted, refusal
 from toolwire.dialects.gemini import decode_call, decode_count_request, decode_request
 from toolwire.dialects.gemini.request_in import choice_in, schema_of, tools_in
 from toolwire.dialects.gemini.shapes import sealed_out

@@ -35,7 +35,7 @@ HI = Message(role="user", parts=(Text(text="hi"),))
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
 
 
-def said(role: Role, *parts: Part) -> Message:
+def message_of(role: Role, *parts: Part) -> Message:
     return Message(role=role, parts=parts)
 
 
@@ -68,7 +68,10 @@ def test_the_path_is_told_with_the_body() -> None:
 
 def test_instructions_at_the_head_and_later() -> None:
     body, losses = write(
-        said("system", Text(text="a")), said("developer", Text(text="b")), HI, said("system", Text(text="c"))
+        message_of("system", Text(text="a")),
+        message_of("developer", Text(text="b")),
+        HI,
+        message_of("system", Text(text="c")),
     )
     assert body["systemInstruction"] == {"parts": [{"text": "a"}, {"text": "b"}]}
     assert body["contents"] == [{"role": "user", "parts": [{"text": "hi"}, {"text": "<system>\nc\n</system>"}]}]
@@ -78,11 +81,11 @@ def test_instructions_at_the_head_and_later() -> None:
 def test_H042_the_responses_of_a_turn_are_one_content_in_order_and_number() -> None:
     contents = contents_of(
         HI,
-        said("assistant", Text(text="I look."), call("x", "a"), call("y", "b"), call("z", "a")),
-        said("tool", result("x")),
-        said("tool", result("y", is_error=True)),
-        said("user", Text(text="and hurry")),
-        said("tool", result("z")),
+        message_of("assistant", Text(text="I look."), call("x", "a"), call("y", "b"), call("z", "a")),
+        message_of("tool", result("x")),
+        message_of("tool", result("y", is_error=True)),
+        message_of("user", Text(text="and hurry")),
+        message_of("tool", result("z")),
     )
     assert [content["role"] for content in contents] == ["user", "model", "user"]
     assert [part["functionCall"]["name"] for part in contents[1]["parts"][1:]] == ["a", "b", "a"]
@@ -95,7 +98,7 @@ def test_H042_the_responses_of_a_turn_are_one_content_in_order_and_number() -> N
 
 
 def test_ids_travel_only_where_they_are_taken() -> None:
-    messages = (HI, said("assistant", call("x")), said("tool", result("x")))
+    messages = (HI, message_of("assistant", call("x")), message_of("tool", result("x")))
     plain = contents_of(*messages)
     assert "id" not in plain[1]["parts"][0]["functionCall"]
     known = contents_of(*messages, profile=GEMINI_API)
@@ -105,8 +108,8 @@ def test_ids_travel_only_where_they_are_taken() -> None:
 def test_H054_names_begin_with_a_letter_everywhere() -> None:
     body, _ = write(
         HI,
-        said("assistant", call("x", "3d")),
-        said("tool", result("x")),
+        message_of("assistant", call("x", "3d")),
+        message_of("tool", result("x")),
         tools=(Tool(name="3d", schema=SCHEMA),),
         tool_choice=ToolChoice(mode="named", names=("3d",)),
     )
@@ -160,22 +163,24 @@ def test_a_choice_among_some_offers_only_those_or_names_them() -> None:
 
 def test_H072_numbers_keep_their_digits_on_our_side_and_long_ones_are_told() -> None:
     raw = '{"n":12345678901234567890123,"f":1.10}'
-    request = Request(model="m", messages=(HI, said("assistant", call("x", raw=raw)), said("tool", result("x"))))
+    request = Request(
+        model="m", messages=(HI, message_of("assistant", call("x", raw=raw)), message_of("tool", result("x")))
+    )
     encoded = encode_request(request, GEMINI)
     assert b'"args":{"n":12345678901234567890123,"f":1.10}' in encoded.body
     assert [loss.feature for loss in encoded.losses] == ["number"]
-    assert write(HI, said("assistant", call("x", raw=f'{{"n":{"9" * 5000}}}')))[1]
-    assert not write(HI, said("assistant", call("x", raw='{"n":9007199254740992,"s":0.12345678901234567}')))[1]
+    assert write(HI, message_of("assistant", call("x", raw=f'{{"n":{"9" * 5000}}}')))[1]
+    assert not write(HI, message_of("assistant", call("x", raw='{"n":9007199254740992,"s":0.12345678901234567}')))[1]
 
 
 def test_H072_what_a_result_says_is_text_and_so_loses_no_digit() -> None:
     said_so = '{"id":12345678901234567890123}'
-    contents = contents_of(HI, said("assistant", call("x")), said("tool", result("x", Text(text=said_so))))
+    contents = contents_of(HI, message_of("assistant", call("x")), message_of("tool", result("x", Text(text=said_so))))
     assert contents[2]["parts"][0]["functionResponse"]["response"] == {"output": said_so}
 
 
 def test_H024_broken_arguments_are_kept_in_one_member() -> None:
-    contents = contents_of(HI, said("assistant", call("x", raw='{"a":')))
+    contents = contents_of(HI, message_of("assistant", call("x", raw='{"a":')))
     assert contents[1]["parts"][0]["functionCall"]["args"] == {"_raw": '{"a":'}
 
 
@@ -183,7 +188,7 @@ def test_H074_signatures_go_back_on_their_own_parts() -> None:
     signed = {"gemini": {"thoughtSignature": "Yw=="}}
     contents = contents_of(
         HI,
-        said(
+        message_of(
             "assistant",
             Reasoning(text="hm", encrypted="YQ==", extra={"gemini": {}}),
             Text(text="so", extra={"gemini": {"thoughtSignature": "Yg=="}}),
@@ -204,7 +209,12 @@ def test_H074_signatures_go_back_on_their_own_parts() -> None:
 
 
 def test_H074_H076_a_call_of_another_model_gets_no_signature_but_the_word_for_none() -> None:
-    messages = (HI, said("assistant", call("x"), call("y")), said("tool", result("x")), said("tool", result("y")))
+    messages = (
+        HI,
+        message_of("assistant", call("x"), call("y")),
+        message_of("tool", result("x")),
+        message_of("tool", result("y")),
+    )
     body, losses = write(*messages, profile=GEMINI_API, model="gemini-3-pro")
     signatures = [part.get("thoughtSignature") for part in body["contents"][1]["parts"]]
     assert signatures == ["skip_thought_signature_validator", None]
@@ -223,7 +233,7 @@ def test_H074_H076_a_call_of_another_model_gets_no_signature_but_the_word_for_no
     ],
 )
 def test_H076_thoughts_of_others_stay_out(thought: Reasoning) -> None:
-    body, losses = write(HI, said("assistant", thought, Text(text="x")))
+    body, losses = write(HI, message_of("assistant", thought, Text(text="x")))
     assert body["contents"][1]["parts"] == [{"text": "x"}]
     assert [loss.feature for loss in losses] == ["reasoning"]
 
@@ -231,7 +241,7 @@ def test_H076_thoughts_of_others_stay_out(thought: Reasoning) -> None:
 @pytest.mark.parametrize("client", ["messages", "responses"])
 def test_H076_thoughts_of_gemini_stay_out_of_others(client: str) -> None:
     thought = Reasoning(text="hm", encrypted="YQ==", extra={"gemini": {}})
-    request = Request(model="m", messages=(HI, said("assistant", thought, Text(text="x"))), origin="gemini")
+    request = Request(model="m", messages=(HI, message_of("assistant", thought, Text(text="x"))), origin="gemini")
     encoded = DIALECTS[client].encode_request(request, {"messages": ANTHROPIC, "responses": RESPONSES}[client])
     assert b"YQ==" not in encoded.body
     assert [loss.feature for loss in encoded.losses] == ["reasoning"]
@@ -240,7 +250,7 @@ def test_H076_thoughts_of_gemini_stay_out_of_others(client: str) -> None:
 def test_media_in_every_form() -> None:
     png, pdf = "iVBORw0KGgo=", "JVBERi0xLjc="
     parts = contents_of(
-        said(
+        message_of(
             "user",
             Media(kind="image", mime="image/png", data=png),
             Media(kind="file", mime="application/pdf", data=pdf, name="a.pdf"),
@@ -260,7 +270,7 @@ def test_media_in_every_form() -> None:
 
 def test_media_that_it_does_not_take_are_named() -> None:
     body, losses = write(
-        said("user", Media(kind="image", mime="image/gif", data="R0lGODlh"), Media(kind="file", file_id="file-1"))
+        message_of("user", Media(kind="image", mime="image/gif", data="R0lGODlh"), Media(kind="file", file_id="file-1"))
     )
     assert all("not shown" in part["text"] for part in body["contents"][0]["parts"])
     assert [loss.feature for loss in losses] == ["media.image", "media.file"]
@@ -270,16 +280,16 @@ def test_H101_media_of_results_stand_behind_all_responses() -> None:
     image = Media(kind="image", mime="image/png", data="iVBORw0KGgo=")
     contents = contents_of(
         HI,
-        said("assistant", call("x"), call("y")),
-        said("tool", result("x", Text(text="see"), image)),
-        said("tool", result("y")),
+        message_of("assistant", call("x"), call("y")),
+        message_of("tool", result("x", Text(text="see"), image)),
+        message_of("tool", result("y")),
     )
     kinds = [next(iter(part)) for part in contents[2]["parts"]]
     assert kinds == ["functionResponse", "functionResponse", "text", "inlineData"]
 
 
 def test_foreign_parts_are_words() -> None:
-    body, losses = write(said("user", Opaque(dialect="messages", value={"type": "x", "text": "words"})))
+    body, losses = write(message_of("user", Opaque(dialect="messages", value={"type": "x", "text": "words"})))
     assert body["contents"][0]["parts"] == [{"text": "words"}]
     assert losses[0].feature == "part.x"
 
@@ -320,9 +330,9 @@ def test_lowered_tools_of_its_own_are_written_anew_beside_those_of_the_provider(
 
 def test_a_schema_of_the_answer_is_an_instruction_where_it_has_no_member() -> None:
     wanted = OutputFormat(format="schema", schema={"type": "object"})
-    said = 'Your answer must be JSON, and nothing else, by this schema: {"type":"object"}'
+    instruction = 'Your answer must be JSON, and nothing else, by this schema: {"type":"object"}'
     body, losses = write(profile=GEMINI_SUBSET, output=wanted)
-    assert body["systemInstruction"] == {"parts": [{"text": said}]}
+    assert body["systemInstruction"] == {"parts": [{"text": instruction}]}
     assert [loss.feature for loss in losses] == ["output.schema"]
     body, losses = write(output=wanted)
     assert ("systemInstruction" in body, losses) == (False, [])

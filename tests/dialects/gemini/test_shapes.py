@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import answer_in, body_out, events_in, frames, out
-from tests.dialects.wires import sse
+from tests.dialects.codec_harness import answer_in, body_out, events_in, frames, out
+from tests.dialects.upstream_events import sse
 from toolwire.dialects.gemini.shapes import (
     FINISH,
     REASONS,

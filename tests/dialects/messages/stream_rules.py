@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.dialects.playing import frames
+from tests.dialects.codec_harness import frames
 
 
 def well_formed(wire: bytes) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, irregular_in, terminal
-from tests.dialects.wires import (
+from tests.dialects.codec_harness import answer_in, body_in, events_in, failure, irregular_in, make_request, terminal
+from tests.dialects.upstream_events import (
     DONE,
     block,
     event,
@@ -245,5 +245,5 @@ def test_a_body_that_is_no_answer(body: bytes, words: str) -> None:
 
 def test_a_delta_that_says_nothing_before_the_answer_begins_is_nothing() -> None:
     wire = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{}}\n\n'
-    events = DIALECTS["messages"].stream_decoder(asking("messages")).feed(wire)
+    events = DIALECTS["messages"].stream_decoder(make_request("messages")).feed(wire)
     assert events == []

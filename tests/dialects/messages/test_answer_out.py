@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.answers import CHARACTERS
+from tests.dialects.codec_harness import answer_in, body_out, frames, make_request, out
 from tests.dialects.messages.stream_rules import well_formed
-from tests.dialects.playing import answer_in, asking, body_out, frames, out
 from tests.thorough import examples
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
@@ -254,4 +254,4 @@ def test_a_foreign_event_cannot_break_the_frames(kind: str) -> None:
 
 
 def test_an_answer_without_a_start_is_started() -> None:
-    assert well_formed(out("messages", [finished()], asking("messages")))
+    assert well_formed(out("messages", [finished()], make_request("messages")))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.refusing import GONE, assert_noted, refusal, with_change
+from tests.dialects.refused_bodies import GONE, assert_noted, refusal, with_change
 from toolwire.dialects import messages
 from toolwire.dialects.messages.request_in import is_continuing, state_in
 from toolwire.dialects.shared.sealed_reasoning import seal

@@ -36,7 +36,7 @@ from toolwire.types import (
 HI = Message(role="user", parts=(Text(text="hi"),))
 
 
-def said(role: Role, *parts: Part) -> Message:
+def message_of(role: Role, *parts: Part) -> Message:
     return Message(role=role, parts=parts)
 
 
@@ -51,15 +51,15 @@ def messages_of(*messages: Message) -> list[dict[str, Any]]:
 
 
 def test_instructions_at_the_head_become_the_system_member() -> None:
-    body, _ = write(said("system", Text(text="a")), HI)
+    body, _ = write(message_of("system", Text(text="a")), HI)
     assert body["system"] == "a"
-    body, _ = write(said("system", Text(text="a")), said("developer", Text(text="b"), Text(text=" ")), HI)
+    body, _ = write(message_of("system", Text(text="a")), message_of("developer", Text(text="b"), Text(text=" ")), HI)
     assert [block["text"] for block in body["system"]] == ["a", "b"]
-    assert "system" not in write(said("system", Text(text="  ")), HI)[0]
+    assert "system" not in write(message_of("system", Text(text="  ")), HI)[0]
 
 
 def test_H141_instructions_later_stay_in_their_place_as_a_note() -> None:
-    body, losses = write(HI, said("assistant", Text(text="a")), said("developer", Text(text="d")), HI)
+    body, losses = write(HI, message_of("assistant", Text(text="a")), message_of("developer", Text(text="d")), HI)
     assert [one["role"] for one in body["messages"]] == ["user", "assistant", "user"]
     assert body["messages"][2]["content"][0]["text"] == "<system>\nd\n</system>"
     assert losses[0].feature == "role.system"
@@ -67,9 +67,9 @@ def test_H141_instructions_later_stay_in_their_place_as_a_note() -> None:
 
 def test_H034_H042_calls_stand_last_and_results_first_in_one_message() -> None:
     calls = [ToolCall(id=name, name="f", raw="{}") for name in "ab"]
-    results = [said("tool", ToolResult(call_id=name, parts=(Text(text=name),))) for name in "ab"]
+    results = [message_of("tool", ToolResult(call_id=name, parts=(Text(text=name),))) for name in "ab"]
     found = messages_of(
-        HI, said("assistant", calls[0], Text(text="t"), calls[1]), said("user", Text(text="note")), *results
+        HI, message_of("assistant", calls[0], Text(text="t"), calls[1]), message_of("user", Text(text="note")), *results
     )
     assert [block["type"] for block in found[1]["content"]] == ["text", "tool_use", "tool_use"]
     assert [block["type"] for block in found[2]["content"]] == ["tool_result", "tool_result", "text"]
@@ -80,8 +80,8 @@ def test_H034_H042_calls_stand_last_and_results_first_in_one_message() -> None:
 def test_H139_H140_empty_texts_are_no_blocks(text: str) -> None:
     found = messages_of(
         HI,
-        said("assistant", Text(text=text), ToolCall(id="c", name="f", raw="")),
-        said("tool", ToolResult(call_id="c", parts=(Text(text=text),))),
+        message_of("assistant", Text(text=text), ToolCall(id="c", name="f", raw="")),
+        message_of("tool", ToolResult(call_id="c", parts=(Text(text=text),))),
     )
     assert found[1]["content"] == [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]
     assert found[2]["content"] == [{"type": "tool_result", "tool_use_id": "c", "content": []}]
@@ -93,7 +93,7 @@ def test_H022_H024_arguments_that_are_no_object_are_kept_in_one_member() -> None
         ToolCall(id="b", name="f", raw="[1]"),
         ToolCall(id="c", name="f", raw="free", kind="custom"),
     ]
-    body, _ = write(HI, said("assistant", *parts))
+    body, _ = write(HI, message_of("assistant", *parts))
     assert [block["input"] for block in body["messages"][1]["content"]] == [
         {"_raw": '{"a":'},
         {"_raw": "[1]"},
@@ -102,13 +102,13 @@ def test_H022_H024_arguments_that_are_no_object_are_kept_in_one_member() -> None
 
 
 def test_H095_a_failed_result_says_so() -> None:
-    found = messages_of(HI, said("tool", ToolResult(call_id="c", parts=(Text(text="r"),), is_error=True)))
+    found = messages_of(HI, message_of("tool", ToolResult(call_id="c", parts=(Text(text="r"),), is_error=True)))
     assert found[0]["content"][0] == {"type": "tool_result", "tool_use_id": "c", "content": "r", "is_error": True}
 
 
 def test_H076_only_signed_thoughts_go_back() -> None:
     thoughts = [Reasoning(text="a", signature="s"), Reasoning(text="", redacted="r"), Reasoning(text="unsigned")]
-    body, losses = write(HI, said("assistant", *thoughts, Refusal(text="no")))
+    body, losses = write(HI, message_of("assistant", *thoughts, Refusal(text="no")))
     assert body["messages"][1]["content"] == [
         {"type": "thinking", "thinking": "a", "signature": "s"},
         {"type": "redacted_thinking", "data": "r"},
@@ -130,7 +130,7 @@ def test_media_in_the_forms_that_messages_has() -> None:
         Media(kind="file", file_id="f"),
         Opaque(dialect="chat", value={"type": "video_url"}),
     ]  # fmt: skip
-    body, losses = write(said("user", *parts))
+    body, losses = write(message_of("user", *parts))
     kinds = [block["type"] for block in body["messages"][0]["content"]]
     assert kinds == ["image", "text", "image", "document", "document", "text", "text", "text", "text", "text"]
     assert body["messages"][0]["content"][3]["title"] == "T"
@@ -154,14 +154,14 @@ def test_tools_and_the_choice_among_some_of_them() -> None:
 
 
 def test_instructions_alone_are_said_by_the_user() -> None:
-    body, losses = write(said("system", Text(text="a")), said("developer", Text(text="b")))
+    body, losses = write(message_of("system", Text(text="a")), message_of("developer", Text(text="b")))
     assert body["system"] == "a"
     assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "b"}]}]
     assert [loss.feature for loss in losses] == ["role.system"]
 
 
 def test_an_empty_instruction_leaves_no_note() -> None:
-    assert len(messages_of(HI, said("assistant", Text(text="a")), said("developer", Text(text=" ")))) == 2
+    assert len(messages_of(HI, message_of("assistant", Text(text="a")), message_of("developer", Text(text=" ")))) == 2
 
 
 def test_a_choice_that_is_lost_is_told_once() -> None:
@@ -181,7 +181,7 @@ def test_json_without_a_schema_is_asked_for_by_an_instruction() -> None:
     body, losses = write(output=wanted)
     assert body["system"] == "Your answer must be one JSON object, and nothing else."
     assert [loss.feature for loss in losses] == ["output.json"]
-    body, _ = write(said("system", Text(text="Be terse.")), HI, output=wanted, tools=(Tool(name="f"),))
+    body, _ = write(message_of("system", Text(text="Be terse.")), HI, output=wanted, tools=(Tool(name="f"),))
     assert [block["text"] for block in body["system"]] == [
         "Be terse.",
         "An answer that calls no tool must be one JSON object, and nothing else.",
@@ -200,10 +200,10 @@ def test_H143_four_cache_hints_are_taken_and_the_last_messages_keep_theirs() -> 
 
     result = ToolResult(call_id="c", parts=(hinted("r"),))
     body, losses = write(
-        said("system", hinted("s")),
-        said("user", hinted("one"), hinted("two")),
-        said("assistant", ToolCall(id="c", name="f", raw="{}", args={})),
-        said("tool", result),
+        message_of("system", hinted("s")),
+        message_of("user", hinted("one"), hinted("two")),
+        message_of("assistant", ToolCall(id="c", name="f", raw="{}", args={})),
+        message_of("tool", result),
         tools=(Tool(name="f", extra={"messages": {"cache_control": {"type": "ephemeral"}}}),),
     )
     asked, _, answered = body["messages"]
@@ -229,8 +229,8 @@ def rest_of(*messages: Any, **top: Any) -> Any:
 
 
 def test_H081_thoughts_of_a_closed_turn_go_and_thinking_stays() -> None:
-    said = {"role": "assistant", "content": [THOUGHT, REDACTED, TEXT]}
-    rest = rest_of(USER, said, USER, thinking=ENABLED)
+    message = {"role": "assistant", "content": [THOUGHT, REDACTED, TEXT]}
+    rest = rest_of(USER, message, USER, thinking=ENABLED)
     assert rest["messages"] == [USER, {"role": "assistant", "content": [TEXT]}, USER]
     assert rest["thinking"] == ENABLED
 

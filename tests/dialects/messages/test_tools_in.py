@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import asking
+from tests.dialects.codec_harness import asking
 from toolwire.dialects.messages.tools_in import tools_in
 from toolwire.errors import BadRequest
 from toolwire.types import Tool

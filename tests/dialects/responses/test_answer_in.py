@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, irregular_in, run, terminal
-from tests.dialects.wires import DONE, Numbered, call_item, response, sse
+from tests.dialects.codec_harness import (
+    answer_in,
+    body_in,
+    events_in,
+    failure,
+    irregular_in,
+    make_request,
+    run,
+    terminal,
+)
+from tests.dialects.upstream_events import DONE, Numbered, call_item, response, sse
 from toolwire.dialects import DIALECTS
 from toolwire.events import Finished, Noted, fold
 from toolwire.types import Opaque, Reasoning, Refusal, Text, ToolCall
@@ -261,7 +270,7 @@ def test_deep_logprobs_in_a_hot_event(depth: int) -> None:
     deep = "[" * depth + "]" * depth
     delta = f'{{"type":"response.output_text.delta","sequence_number":2,"item_id":"msg_0","output_index":0,"content_index":0,"delta":"a","logprobs":{deep}}}'
     frame = f"event: response.output_text.delta\ndata: {delta}\n\n".encode()
-    events = run(DIALECTS["responses"].stream_decoder(asking("responses")), [wire.wire, frame])
+    events = run(DIALECTS["responses"].stream_decoder(make_request("responses")), [wire.wire, frame])
     assert failure(events).error.status == 502
 
 

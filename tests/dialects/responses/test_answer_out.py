@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.answers import CHARACTERS
-from tests.dialects.playing import NOW, body_out, frames, out
+from tests.dialects.codec_harness import NOW, body_out, frames, out
 from tests.dialects.responses.stream_rules import well_formed
 from tests.thorough import examples
 from toolwire.dialects.shared.sealed_reasoning import unseal

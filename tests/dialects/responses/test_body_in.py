@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import asking
-from tests.dialects.wires import call_item, response
+from tests.dialects.codec_harness import make_request
+from tests.dialects.upstream_events import call_item, response
 from toolwire.dialects.responses.body_in import body_events, failure, reason_of
 from toolwire.events import Failed, Finished, PartEnded
 from toolwire.types import ToolCall
@@ -16,7 +16,7 @@ CALL = call_item(0, "f", "{}")
 
 
 def events_of(**members: Any) -> tuple[list[Any], str]:
-    return body_events(asking("responses"), {**response("completed", [CALL]), **members})
+    return body_events(make_request("responses"), {**response("completed", [CALL]), **members})
 
 
 def test_a_regular_body_is_regular() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.refusing import GONE, assert_noted, refusal, with_change
+from tests.dialects.refused_bodies import GONE, assert_noted, refusal, with_change
 from toolwire.dialects import responses
 from toolwire.dialects.responses.request_in import choice_in, tools_in, without_chat_shapes
 from toolwire.errors import BadRequest

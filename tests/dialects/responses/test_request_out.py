@@ -36,7 +36,7 @@ from toolwire.types import (
 HI = Message(role="user", parts=(Text(text="hi"),))
 
 
-def said(role: Role, *parts: Part) -> Message:
+def message_of(role: Role, *parts: Part) -> Message:
     return Message(role=role, parts=parts)
 
 
@@ -53,7 +53,7 @@ def items_of(*messages: Message) -> list[dict[str, Any]]:
 
 def test_a_turn_with_calls_and_results() -> None:
     call = ToolCall(id="c", name="f", raw='{"a": 1}')
-    found = items_of(said("system", Text(text="s")), HI, said("assistant", Text(text="a"), call, Text(text="b")), said("user", Text(text="go"), ToolResult(call_id="c", parts=(Text(text="r"),))))  # fmt: skip
+    found = items_of(message_of("system", Text(text="s")), HI, message_of("assistant", Text(text="a"), call, Text(text="b")), message_of("user", Text(text="go"), ToolResult(call_id="c", parts=(Text(text="r"),))))  # fmt: skip
     assert found == [
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a", "annotations": []}]},
@@ -66,7 +66,10 @@ def test_a_turn_with_calls_and_results() -> None:
 
 def test_instructions_at_the_head_and_later() -> None:
     body, _ = write(
-        said("system", Text(text="a")), said("developer", Text(text="b")), HI, said("developer", Text(text="c"))
+        message_of("system", Text(text="a")),
+        message_of("developer", Text(text="b")),
+        HI,
+        message_of("developer", Text(text="c")),
     )
     assert body["instructions"] == "a\n\nb"
     assert [item["role"] for item in body["input"]] == ["user", "developer"]
@@ -74,7 +77,7 @@ def test_instructions_at_the_head_and_later() -> None:
 
 def test_H094_a_failed_result_has_a_status_and_the_line_and_no_error_member() -> None:
     image = Media(kind="image", mime="image/png", data="aGk=")
-    plain, shown = items_of(said("tool", ToolResult(call_id="c", parts=(Text(text="r"),), is_error=True)), said("tool", ToolResult(call_id="d", parts=(image,), is_error=True)))  # fmt: skip
+    plain, shown = items_of(message_of("tool", ToolResult(call_id="c", parts=(Text(text="r"),), is_error=True)), message_of("tool", ToolResult(call_id="d", parts=(image,), is_error=True)))  # fmt: skip
     assert plain == {
         "type": "function_call_output",
         "call_id": "c",
@@ -88,8 +91,8 @@ def test_H094_a_failed_result_has_a_status_and_the_line_and_no_error_member() ->
 def test_a_call_and_its_result_are_of_one_kind(kind: Any) -> None:
     name = "call_1"
     call, result = items_of(
-        said("assistant", ToolCall(id=name, name="f", raw="{}", kind=kind)),
-        said("tool", ToolResult(call_id=name, parts=(), kind=kind)),
+        message_of("assistant", ToolCall(id=name, name="f", raw="{}", kind=kind)),
+        message_of("tool", ToolResult(call_id=name, parts=(), kind=kind)),
     )
     assert call["call_id"] == result["call_id"] == name
     assert call["type"] == ("custom_tool_call" if kind == "custom" else "function_call")
@@ -101,7 +104,7 @@ def test_H083_own_reasoning_goes_back_whole_and_others_is_a_loss() -> None:
         Reasoning(text=text, item_id="rs", is_summary=True, encrypted=secret, extra={"responses": {}})
         for text, secret in (("a", None), ("b", "ZW5j"))
     ]
-    body, losses = write(HI, said("assistant", *own, Reasoning(text="c", signature="s"), Text(text="t")))
+    body, losses = write(HI, message_of("assistant", *own, Reasoning(text="c", signature="s"), Text(text="t")))
     assert body["input"][1] == {
         "type": "reasoning",
         "id": "rs",
@@ -172,7 +175,7 @@ def test_media_and_foreign_parts() -> None:
         Opaque(dialect="messages", value={"type": "search_result", "title": "T"}),
         Opaque(dialect="responses", value={"type": "input_new"}),
     ]  # fmt: skip
-    body, losses = write(said("user", *parts), said("assistant", parts[0], Refusal(text="no")))
+    body, losses = write(message_of("user", *parts), message_of("assistant", parts[0], Refusal(text="no")))
     assert [part["type"] for part in body["input"][0]["content"]] == [
         "input_image",
         "input_text",
@@ -204,7 +207,7 @@ def thought(item_id: str, encrypted: str | None = None) -> Reasoning:
 
 def test_a_thought_without_its_proof_is_not_told_to_who_was_asked_not_to_keep_it() -> None:
     request = Request(
-        model="m", messages=(HI, said("assistant", thought("rs_1"), thought("rs_2", "E"))), origin="messages"
+        model="m", messages=(HI, message_of("assistant", thought("rs_1"), thought("rs_2", "E"))), origin="messages"
     )
     encoded = encode_request(request, OPENAI_RESPONSES)
     assert [item.get("id") for item in json.loads(encoded.body)["input"]] == [None, "rs_2"]
@@ -214,7 +217,7 @@ def test_a_thought_without_its_proof_is_not_told_to_who_was_asked_not_to_keep_it
 
 def test_many_thoughts_take_no_more_time_each() -> None:
     begun = time.process_time()
-    found = items_of(HI, said("assistant", *(thought(f"rs_{number // 2}") for number in range(20_000))))
+    found = items_of(HI, message_of("assistant", *(thought(f"rs_{number // 2}") for number in range(20_000))))
     assert len(found) == 10_001
     assert time.process_time() - begun < 3
 

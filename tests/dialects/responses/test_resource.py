@@ -12,7 +12,7 @@ from openai.types.responses import Response
 
 from tests.contract.judge.official import Report, walk
 from tests.dialects.answers import JSON
-from tests.dialects.playing import NOW, asking, minting
+from tests.dialects.codec_harness import NOW, make_request, numbered_ids
 from tests.thorough import examples
 from toolwire.dialects import responses
 from toolwire.dialects.base import AnswerContext
@@ -36,7 +36,7 @@ from toolwire.wire.exact_json import encode
 
 
 def made(started: Started, **members: Any) -> JsonObject:
-    return resource(AnswerContext(request=asking("responses", **members), mint=minting(), now=NOW), started)
+    return resource(AnswerContext(request=make_request("responses", **members), mint=numbered_ids(), now=NOW), started)
 
 
 def test_what_was_asked_for_is_echoed() -> None:
@@ -168,7 +168,7 @@ def faults(body: dict[str, Any]) -> list[Any]:
         request = responses.decode_request(encode({"model": "m", "input": "hi", **body}), {})
     except BadRequest:
         return []
-    value = resource(AnswerContext(request=request, mint=minting(), now=NOW), Started(id="", model=""))
+    value = resource(AnswerContext(request=request, mint=numbered_ids(), now=NOW), Started(id="", model=""))
     report = Report()
     walk(Response, json.loads(encode(value)), "response", report)
     return report.errors

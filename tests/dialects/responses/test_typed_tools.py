@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import asking, out
+from tests.dialects.codec_harness import make_request, out
 from toolwire.dialects.responses.typed_tools import TYPED, flat, is_client_run, typed_call, typed_item, typed_result
 from toolwire.events import Finished, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Media, Text, ToolCall, Usage
@@ -183,7 +183,7 @@ def test_a_stream_adds_the_item_once_it_is_known(name: str) -> None:
 
 def test_a_past_call_and_its_result_are_a_pair() -> None:
     found = {"type": "function", "name": "close", "parameters": {"type": "object"}}
-    request = asking(
+    request = make_request(
         "responses",
         input=[
             typed_item(called("tool_search"), "tsc_1", "completed"),

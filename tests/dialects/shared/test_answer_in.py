@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.playing import pieces
+from tests.dialects.codec_harness import pieces
 from tests.thorough import examples
 from toolwire.dialects.shared.answer_in import (
     Assembly,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.playing import ALL, asking, body_in, body_out, events_in, out
-from tests.dialects.wires import block, json_delta, message_end, message_start, text_delta, tool_use
+from tests.dialects.codec_harness import ALL, body_in, body_out, events_in, make_request, out
+from tests.dialects.upstream_events import block, json_delta, message_end, message_start, text_delta, tool_use
 from toolwire.dialects.shared.answer_out import Seams, join_texts, separator, with_seams
 from toolwire.events import Event, Finished, FoldedAnswer, PartDelta, PartEnded, PartStarted, Started, fold, unfold
 from toolwire.types import Choice, Citation, Part, Reasoning, Refusal, Text, ToolCall
@@ -88,18 +88,22 @@ def test_a_stream_has_the_seams_of_the_whole(parts: list[Part]) -> None:
     assert streamed(parts, is_strict=True) == whole
 
 
-def said(*words: str) -> tuple[dict[str, str], ...]:
+def text_block(*words: str) -> tuple[dict[str, str], ...]:
     return ({"type": "text", "text": ""}, *map(text_delta, words))
 
 
-ADJACENT = [block(0, *said("I ", "look.")), block(1, *said("Done", "."))]
-CALLING = [block(0, *said("I ", "look.")), block(1, tool_use("c", "f"), json_delta("{}")), block(2, *said("Done."))]
+ADJACENT = [block(0, *text_block("I ", "look.")), block(1, *text_block("Done", "."))]
+CALLING = [
+    block(0, *text_block("I ", "look.")),
+    block(1, tool_use("c", "f"), json_delta("{}")),
+    block(2, *text_block("Done.")),
+]
 
 
 @pytest.mark.parametrize("client", ALL)
 @pytest.mark.parametrize("blocks", [ADJACENT, CALLING], ids=["adjacent", "with a call between"])
 def test_a_streamed_answer_with_two_texts_is_the_whole_one(client: str, blocks: list[bytes]) -> None:
-    events = events_in("messages", message_start(), *blocks, message_end("tool_use"), request=asking(client))
+    events = events_in("messages", message_start(), *blocks, message_end("tool_use"), request=make_request(client))
     texts = [
         [part.text for part in fold(found).parts_of(0) if isinstance(part, Text)]
         for found in (events_in(client, out(client, events)), body_in(client, encode(body_out(client, events))))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import NAMES
+from tests.dialects.codec_harness import NAMES
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import ModelLine
 from toolwire.dialects.shared.errors import decode_error, decode_models, encode_error, encode_model, encode_models

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.playing import NAMES, asking
-from tests.dialects.refusing import NOT_OBJECTS, refusal
+from tests.dialects.codec_harness import NAMES, make_request
+from tests.dialects.refused_bodies import NOT_OBJECTS, refusal
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.shared.requests import (
     FAILED,
@@ -190,26 +190,26 @@ def test_only_what_stands_before_all_else_is_the_head() -> None:
     assert split_head(()) == ([], [])
 
 
-def said(role: Role, *parts: Part) -> Message:
+def message_of(role: Role, *parts: Part) -> Message:
     return Message(role=role, parts=parts)
 
 
 def test_a_conversation_of_instructions_alone_gets_a_message_of_the_users() -> None:
     losses: list[Loss] = []
-    head = (said("system", Text(text="a")), said("developer", Text(text="b")))
-    assert with_listener(head, losses) == (head[0], said("user", Text(text="b")))
+    head = (message_of("system", Text(text="a")), message_of("developer", Text(text="b")))
+    assert with_listener(head, losses) == (head[0], message_of("user", Text(text="b")))
     assert [loss.feature for loss in losses] == ["role.system"]
-    for spoken in ((*head, said("user")), ()):
+    for spoken in ((*head, message_of("user")), ()):
         assert with_listener(spoken, losses) is spoken
     assert len(losses) == 1
 
 
 def test_H112_instructions_at_the_start_become_one_message() -> None:
-    rest = (said("user", Text(text="hi")), said("system", Text(text="later")))
-    head = (said("system", Text(text="a"), Text(text="b")), said("developer", Text(text="c")))
-    assert with_one_head((*head, *rest)) == (said("system", Text(text="a\n\nb\n\nc")), *rest)
+    rest = (message_of("user", Text(text="hi")), message_of("system", Text(text="later")))
+    head = (message_of("system", Text(text="a"), Text(text="b")), message_of("developer", Text(text="c")))
+    assert with_one_head((*head, *rest)) == (message_of("system", Text(text="a\n\nb\n\nc")), *rest)
     image = Media(kind="image", url="https://a/b.png")
-    assert with_one_head((head[1], said("system", image))) == (said("developer", Text(text="c"), image),)
+    assert with_one_head((head[1], message_of("system", image))) == (message_of("developer", Text(text="c"), image),)
     single = (head[0], *rest)
     assert with_one_head(single) is single
 
@@ -229,11 +229,11 @@ SAID: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_it_is_as_if_the_client_had_said_it(dialect: str) -> None:
-    given = with_effort(asking(dialect), "high")
-    said = asking(dialect, **SAID[dialect])
-    assert given.thinking == said.thinking == Thinking(effort="high")
-    assert given.source == said.source
-    assert json.loads(given.wire) == json.loads(said.wire)
+    given = with_effort(make_request(dialect), "high")
+    decoded = make_request(dialect, **SAID[dialect])
+    assert given.thinking == decoded.thinking == Thinking(effort="high")
+    assert given.source == decoded.source
+    assert json.loads(given.wire) == json.loads(decoded.wire)
     again = DIALECTS[dialect].decode_request(given.wire, {})
     assert again.thinking == given.thinking
 
@@ -250,39 +250,39 @@ def test_it_is_as_if_the_client_had_said_it(dialect: str) -> None:
     ],
 )
 def test_the_clients_own_word_stands(dialect: str, members: dict[str, Any]) -> None:
-    request = asking(dialect, **members)
+    request = make_request(dialect, **members)
     assert with_effort(request, "high") is request
 
 
 def test_what_stands_beside_it_stays() -> None:
-    request = with_effort(asking("responses", reasoning={"summary": "auto"}, temperature=0.10), "xhigh")
+    request = with_effort(make_request("responses", reasoning={"summary": "auto"}, temperature=0.10), "xhigh")
     assert request.source["reasoning"] == {"summary": "auto", "effort": "xhigh"}
     assert request.thinking == Thinking(effort="xhigh", summary="auto")
-    assert with_effort(asking("responses", reasoning=None), "low").source["reasoning"] == {"effort": "low"}
-    adaptive = with_effort(asking("messages", thinking={"type": "adaptive"}), "medium")
+    assert with_effort(make_request("responses", reasoning=None), "low").source["reasoning"] == {"effort": "low"}
+    adaptive = with_effort(make_request("messages", thinking={"type": "adaptive"}), "medium")
     assert adaptive.source["thinking"] == {"type": "adaptive"}
     assert adaptive.source["output_config"] == {"effort": "medium"}
 
 
 def test_messages_has_no_least_effort() -> None:
-    assert with_effort(asking("messages"), "minimal").source["output_config"] == {"effort": "low"}
-    assert with_effort(asking("chat"), "minimal").source["reasoning_effort"] == "minimal"
+    assert with_effort(make_request("messages"), "minimal").source["output_config"] == {"effort": "low"}
+    assert with_effort(make_request("chat"), "minimal").source["reasoning_effort"] == "minimal"
 
 
 def test_without_an_effort_or_a_dialect() -> None:
-    request = asking("chat")
+    request = make_request("chat")
     assert with_effort(request, "") is request
     bare = Request(model="m", messages=())
     assert with_effort(bare, "high") == msgspec.structs.replace(bare, thinking=Thinking(effort="high"))
 
 
 def test_gemini_says_it_by_a_level_and_has_no_highest_but_one() -> None:
-    given = with_effort(asking("gemini", generationConfig={"temperature": 1}), "xhigh")
+    given = with_effort(make_request("gemini", generationConfig={"temperature": 1}), "xhigh")
     assert given.thinking == Thinking(effort="xhigh")
     config = {"temperature": 1, "thinkingConfig": {"thinkingLevel": "high"}}
     assert given.source["generationConfig"] == json.loads(given.wire)["generationConfig"] == config
-    said = asking("gemini", generationConfig={"thinkingConfig": {"thinkingBudget": 5}})
-    assert with_effort(said, "high") is said
+    decoded = make_request("gemini", generationConfig={"thinkingConfig": {"thinkingBudget": 5}})
+    assert with_effort(decoded, "high") is decoded
 
 
 @pytest.mark.parametrize(
@@ -338,8 +338,8 @@ def test_json_is_asked_for_with_its_schema() -> None:
         form_instruction(OutputFormat(format="json"), has_tools=False)
         == "Your answer must be one JSON object, and nothing else."
     )
-    said = form_instruction(OutputFormat(format="schema", schema={"type": "object"}), has_tools=True)
-    assert said == 'An answer that calls no tool must be JSON, and nothing else, by this schema: {"type":"object"}'
+    decoded = form_instruction(OutputFormat(format="schema", schema={"type": "object"}), has_tools=True)
+    assert decoded == 'An answer that calls no tool must be JSON, and nothing else, by this schema: {"type":"object"}'
 
 
 @pytest.mark.parametrize("call_id", ["call_1", "toolu_01A-b", "x" * 64])

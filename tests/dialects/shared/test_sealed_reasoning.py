@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.playing import asking, out
+from tests.dialects.codec_harness import make_request, out
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.shared.sealed_reasoning import MARK, is_sealed, seal, unseal
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started, emptied
@@ -47,7 +47,7 @@ def test_a_forged_seal_proves_nothing(inner: bytes) -> None:
         ("messages", {"messages": [{"role": "assistant", "content": [thinking("hm", forged), thinking("", forged)]}]}),
         ("responses", {"input": [{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": forged}]}),
     ):
-        assert asking(dialect, **body).wire == b""
+        assert make_request(dialect, **body).wire == b""
 
 
 def thinking(text: str, signature: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def answer(*parts: Any) -> list[Event]:
 
 
 def whole(dialect: str, events: list[Event]) -> Any:
-    return json.loads(out(dialect, events, asking(dialect, is_stream=False)))
+    return json.loads(out(dialect, events, make_request(dialect, is_stream=False)))
 
 
 def next_messages(blocks: list[Any], **members: Any) -> Request:
@@ -75,12 +75,12 @@ def next_messages(blocks: list[Any], **members: Any) -> Request:
         {"role": "assistant", "content": blocks},
         {"role": "user", "content": [result]},
     ]
-    return asking("messages", messages=history, **members)
+    return make_request("messages", messages=history, **members)
 
 
 def next_responses(items: list[Any], **members: Any) -> Request:
     result = {"type": "function_call_output", "call_id": "call_1", "output": "ok"}
-    return asking("responses", input=[{"role": "user", "content": "hi"}, *items, result], **members)
+    return make_request("responses", input=[{"role": "user", "content": "hi"}, *items, result], **members)
 
 
 def sent(request: Request, dialect: str) -> Any:

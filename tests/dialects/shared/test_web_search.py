@@ -26,7 +26,7 @@ def part(**value: str) -> Opaque:
     return Opaque(dialect="own", value=value)
 
 
-def said(*parts: Part, function: str = "web_search") -> list[Message]:
+def replace_searches(*parts: Part, function: str = "web_search") -> list[Message]:
     messages = with_past_searches((USER, Message(role="assistant", parts=parts)), past, function)
     assert messages[0] is USER
     return list(messages[1:])
@@ -66,7 +66,7 @@ def test_a_conversation_without_searches_stays_the_same() -> None:
 
 def test_a_search_becomes_a_call_with_its_result() -> None:
     parts = (Text(text="a"), part(id="1", query="q"), part(id="1", found="f"), Text(text="b"))
-    assert shapes(said(*parts)) == [
+    assert shapes(replace_searches(*parts)) == [
         ("assistant", ["a", 'call 1 {"query":"q"}']),
         ("tool", ["result 1 f"]),
         ("assistant", ["b"]),
@@ -75,7 +75,7 @@ def test_a_search_becomes_a_call_with_its_result() -> None:
 
 def test_several_searches_keep_their_order() -> None:
     parts = (part(id="1", query="q"), part(id="2", query="r"), part(id="1", found="f"), part(id="2", found="g"))
-    assert shapes(said(*parts)) == [
+    assert shapes(replace_searches(*parts)) == [
         ("assistant", ['call 1 {"query":"q"}', 'call 2 {"query":"r"}']),
         ("tool", ["result 1 f"]),
         ("tool", ["result 2 g"]),
@@ -83,18 +83,18 @@ def test_several_searches_keep_their_order() -> None:
 
 
 def test_a_search_without_its_result_is_answered() -> None:
-    assert shapes(said(part(id="1", query="q"), Text(text="b"))) == [
+    assert shapes(replace_searches(part(id="1", query="q"), Text(text="b"))) == [
         ("assistant", ['call 1 {"query":"q"}', "b"]),
         ("tool", ["result 1 The results of this search were not stored."]),
     ]
 
 
 def test_a_result_without_its_search_is_told_in_words() -> None:
-    assert shapes(said(part(id="1", found="f"))) == [("assistant", ["\n\nf\n"])]
+    assert shapes(replace_searches(part(id="1", found="f"))) == [("assistant", ["\n\nf\n"])]
 
 
 def test_call_and_result_in_one_part() -> None:
-    assert shapes(said(part(id="1", query="q", found="f"))) == [
+    assert shapes(replace_searches(part(id="1", query="q", found="f"))) == [
         ("assistant", ['call 1 {"query":"q"}']),
         ("tool", ["result 1 f"]),
     ]
@@ -104,7 +104,7 @@ def test_call_and_result_in_one_part() -> None:
     "parts", [(part(id="1", query="q"), part(id="1", found="f")), (part(id="1", query="q", found="f"),)]
 )
 def test_words_where_no_function_is_offered(parts: tuple[Opaque, ...]) -> None:
-    (message,) = said(*parts, function="")
+    (message,) = replace_searches(*parts, function="")
     text = "".join(_shape(one) for one in message.parts)
     assert "[Searched the web: q]" in text
     assert "\nf\n" in text

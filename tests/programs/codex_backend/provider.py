@@ -14,17 +14,17 @@ from typing import Any
 
 from tests.programs.codex_backend.scenes import (
     USAGE,
-    Asked,
     Call,
     End,
     Meet,
     Refuse,
     Say,
+    SceneRequest,
     Step,
     Think,
     Wait,
-    asked,
     play,
+    read_request,
 )
 
 _MODEL = "a-model-that-plays"
@@ -56,7 +56,7 @@ class Provider:
             writer.close()
 
     async def _respond(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: dict[str, Any]) -> None:
-        known = asked(body)
+        known = read_request(body)
         record = {"scene": known.scene, "tag": known.tag, "state": "open", "body": body}
         self._seen.append(record)
         playing = asyncio.ensure_future(_Answer(writer, known, self._meeting).play(play(known)))
@@ -93,7 +93,7 @@ class _Answer:
 
     _ids = itertools.count(1)
 
-    def __init__(self, writer: asyncio.StreamWriter, known: Asked, meeting: _Meeting) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, known: SceneRequest, meeting: _Meeting) -> None:
         self._writer = writer
         self._known = known
         self._meeting = meeting

@@ -74,7 +74,7 @@ class Meet(NamedTuple):
 Step = Say | Call | Think | Refuse | End | Wait | Meet
 
 
-class Asked(NamedTuple):
+class SceneRequest(NamedTuple):
     """The parts of a request that a scene uses."""
 
     scene: str
@@ -82,14 +82,14 @@ class Asked(NamedTuple):
     name: str  # of the tool that the prompt names
     found: tuple[str, ...]
     tools: dict[str, tuple[str, str]]  # name -> (namespace, name) to call it by
-    is_told: bool  # write calls into the text
+    writes_calls: bool  # write calls into the text
 
 
-def asked(body: dict[str, Any]) -> Asked:
+def read_request(body: dict[str, Any]) -> SceneRequest:
     words = json.dumps(body.get("input"), ensure_ascii=False)
     scenes, tags = list(_SCENE.finditer(words)), _TAG.findall(words)
     since = words[scenes[-1].start() :] if scenes else words
-    return Asked(
+    return SceneRequest(
         scenes[-1][1] if scenes else "plain",
         tags[-1] if tags else "",
         next(iter(_NAME.findall(since)), ""),
@@ -99,16 +99,16 @@ def asked(body: dict[str, Any]) -> Asked:
     )
 
 
-def play(asked: Asked) -> list[Step]:
+def play(request: SceneRequest) -> list[Step]:
     """The steps of the scene; for a model with only text, calls are written as text."""
-    steps = _SCENES.get(asked.scene, _plain)(asked)
-    return [_possible(asked, step) if isinstance(step, Call) else step for step in steps]
+    steps = _SCENES.get(request.scene, _plain)(request)
+    return [_possible(request, step) if isinstance(step, Call) else step for step in steps]
 
 
-def _possible(asked: Asked, call: Call) -> Step:
-    if asked.is_told:
+def _possible(request: SceneRequest, call: Call) -> Step:
+    if request.writes_calls:
         return _written(call)
-    return call if call.name in asked.tools else Say((f"There is no tool {call.name}.",))
+    return call if call.name in request.tools else Say((f"There is no tool {call.name}.",))
 
 
 def _instructions(body: dict[str, Any]) -> str:
@@ -133,14 +133,14 @@ def _written(call: Call) -> Say:
     return Say(tuple(whole[at : at + 5] for at in range(0, len(whole), 5)))
 
 
-def _plain(asked: Asked) -> list[Step]:
-    return [Say(("Hel", "lo ", asked.tag, " wor", "ld."))]
+def _plain(request: SceneRequest) -> list[Step]:
+    return [Say(("Hel", "lo ", request.tag, " wor", "ld."))]
 
 
-def _split(asked: Asked) -> list[Step]:
+def _split(request: SceneRequest) -> list[Step]:
     """Written calls only: tags are split in the middle, and one is inside an argument."""
-    if asked.found:
-        return _done(asked)
+    if request.found:
+        return _done(request)
     block = json.dumps({"name": "localSearch", "arguments": {"query": _INSIDE}}, ensure_ascii=False)
     text = f"I will look that up.\n<tool_call>{block}</tool_call>\nDone."
     marks = ("<to", "ol_c", "all>", "</tool_", "call> b", "</tool", "_call>")
@@ -148,51 +148,51 @@ def _split(asked: Asked) -> list[Step]:
     return [Say(tuple(piece for piece in cut if piece), 0.005)]
 
 
-def _pair(asked: Asked) -> list[Step]:
-    if asked.found:
-        return _done(asked)
+def _pair(request: SceneRequest) -> list[Step]:
+    if request.found:
+        return _done(request)
     rome = Call("get_weather", {"city": "Rome"}, pause=0.1)
     return [Say(("Let me ", "check.\n")), Call("get_weather", {"city": "Paris"}), rome]
 
 
-def _loop(asked: Asked) -> list[Step]:
-    if not asked.found:
-        return [Say(("Notes first.\n",)), Call("localSearch", {"query": f"notes {asked.tag}", "limit": 3})]
-    if len(asked.found) == 1:
-        return [Call("webSearch", {"query": f'{asked.found[0]} é中 "q"', "deep": {"pages": [1, 2]}})]
-    return _done(asked)
+def _loop(request: SceneRequest) -> list[Step]:
+    if not request.found:
+        return [Say(("Notes first.\n",)), Call("localSearch", {"query": f"notes {request.tag}", "limit": 3})]
+    if len(request.found) == 1:
+        return [Call("webSearch", {"query": f'{request.found[0]} é中 "q"', "deep": {"pages": [1, 2]}})]
+    return _done(request)
 
 
-def _commands(asked: Asked) -> list[Step]:
+def _commands(request: SceneRequest) -> list[Step]:
     """The commands of an agent with a shell: read a file, write another one."""
-    if not asked.found:
+    if not request.found:
         return [Say(("I will read it.\n",)), Call("exec_command", {"cmd": "cat README.md"})]
-    if len(asked.found) == 1:
-        return [Call("exec_command", {"cmd": f"echo {asked.found[0][:-1]}1 > OUT.md && cat OUT.md"})]
-    return _done(asked)
+    if len(request.found) == 1:
+        return [Call("exec_command", {"cmd": f"echo {request.found[0][:-1]}1 > OUT.md && cat OUT.md"})]
+    return _done(request)
 
 
-def _contested(asked: Asked) -> list[Step]:
-    return _done(asked) if asked.found else [Call(asked.name, {"cmd": asked.tag})]
+def _contested(request: SceneRequest) -> list[Step]:
+    return _done(request) if request.found else [Call(request.name, {"cmd": request.tag})]
 
 
-def _done(asked: Asked) -> list[Step]:
-    return [Say(("ALLDONE ", asked.tag, " ", " ".join(asked.found)))]
+def _done(request: SceneRequest) -> list[Step]:
+    return [Say(("ALLDONE ", request.tag, " ", " ".join(request.found)))]
 
 
-def _slow(asked: Asked) -> list[Step]:
+def _slow(request: SceneRequest) -> list[Step]:
     return [Say(tuple(f"w{number} " for number in range(2000)), 0.05)]
 
 
-def _refusal(status: int, message: str, kind: str, code: str | None) -> Callable[[Asked], list[Step]]:
-    return lambda asked: [Refuse(status, {"message": message, "type": kind, "code": code})]
+def _refusal(status: int, message: str, kind: str, code: str | None) -> Callable[[SceneRequest], list[Step]]:
+    return lambda request: [Refuse(status, {"message": message, "type": kind, "code": code})]
 
 
-def _failure(code: str, message: str) -> Callable[[Asked], list[Step]]:
-    return lambda asked: [End("failed", {"error": {"code": code, "message": message}})]
+def _failure(code: str, message: str) -> Callable[[SceneRequest], list[Step]]:
+    return lambda request: [End("failed", {"error": {"code": code, "message": message}})]
 
 
-_SCENES: dict[str, Callable[[Asked], list[Step]]] = {
+_SCENES: dict[str, Callable[[SceneRequest], list[Step]]] = {
     "plain": _plain,
     "split": _split,
     "pair": _pair,
@@ -200,12 +200,12 @@ _SCENES: dict[str, Callable[[Asked], list[Step]]] = {
     "commands": _commands,
     "contested": _contested,
     "slow": _slow,
-    "think": lambda asked: [Think("Thinking hard"), *_plain(asked)],
-    "crowd": lambda asked: [Meet(CROWD), *_plain(asked)],
-    "drip": lambda asked: [Say(("half ",) * 200, 0.7)],
-    "wait": lambda asked: [Wait()],
-    "half": lambda asked: [Say(("half ",)), Wait()],
-    "cut": lambda asked: [Say(("half ",)), End("")],
+    "think": lambda request: [Think("Thinking hard"), *_plain(request)],
+    "crowd": lambda request: [Meet(CROWD), *_plain(request)],
+    "drip": lambda request: [Say(("half ",) * 200, 0.7)],
+    "wait": lambda request: [Wait()],
+    "half": lambda request: [Say(("half ",)), Wait()],
+    "cut": lambda request: [Say(("half ",)), End("")],
     "e500": _refusal(500, "boom", "server_error", "server_error"),
     "e429": _refusal(429, "Rate limit reached for requests", "rate_limit_error", "rate_limit_exceeded"),
     "equota": _refusal(429, "You exceeded your current quota", "insufficient_quota", "insufficient_quota"),
@@ -214,13 +214,13 @@ _SCENES: dict[str, Callable[[Asked], list[Step]]] = {
     "e400": _refusal(400, "Unsupported parameter", "invalid_request_error", None),
     "context": _failure("context_length_exceeded", "Your input exceeds the context window"),
     "failed": _failure("server_error", "model failed inside stream"),
-    "incomplete": lambda asked: [
+    "incomplete": lambda request: [
         Say(("partial ",)),
         End("incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}),
     ],
-    "filter": lambda asked: [
+    "filter": lambda request: [
         Say(("partial ",)),
         End("incomplete", {"incomplete_details": {"reason": "content_filter"}}),
     ],
-    "broken": lambda asked: [Call("get_weather", {}, raw='{"city": ')],
+    "broken": lambda request: [Call("get_weather", {}, raw='{"city": ')],
 }

@@ -60,14 +60,14 @@ def call(name: str, arguments: Any) -> str:
 
 def main() -> None:
     """Runs the cases that the task has a prompt for; the others are named as missing."""
-    told: dict[str, Any] = {name: {"error": "no such case"} for name in TASK["prompts"] if name not in _CASES}
+    outcomes: dict[str, Any] = {name: {"error": "no such case"} for name in TASK["prompts"] if name not in _CASES}
     for name, function in _CASES.items():
         if name in TASK["prompts"]:
-            told[name] = _told(function, TASK["prompts"][name])
-    print(json.dumps(told))
+            outcomes[name] = _outcome_of(function, TASK["prompts"][name])
+    print(json.dumps(outcomes))
 
 
-def _told(function: Callable[[str], Any], prompt: str) -> Any:
+def _outcome_of(function: Callable[[str], Any], prompt: str) -> Any:
     try:
         if inspect.iscoroutinefunction(function):
             return {"text": asyncio.run(function(prompt))}

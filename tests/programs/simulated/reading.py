@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.programs.simulated.model import Past, Prompt, script_in
-from tests.programs.simulated.wires import Refused, Said
+from tests.programs.simulated.wires import PromptMessage, Refused
 
 _CALL = re.compile(r"^<tool_call>\n(.*?)\n</tool_call>$", re.MULTILINE | re.DOTALL)
 _RESULT = re.compile(r"^<tool_result>(.*)</tool_result>$", re.MULTILINE)
 
 
-def written_prompt(said: list[Said]) -> Prompt:
+def written_prompt(said: list[PromptMessage]) -> Prompt:
     instructions = "\n".join(message.text for message in said if message.role in ("system", "developer"))
     asked = "\n".join(message.text for message in said if message.role == "user")
     return Prompt(script_in(asked), dict(_schemas(instructions)), list(_written_past(said)))
@@ -37,7 +37,7 @@ def _schemas(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield value["name"], value["parameters"]
 
 
-def _written_past(said: list[Said]) -> Iterator[Past]:
+def _written_past(said: list[PromptMessage]) -> Iterator[Past]:
     """Results name the call of the previous turn that they answer; a turn is the model's output since the last user message."""
     turn: list[str] = []
     is_instructed = True

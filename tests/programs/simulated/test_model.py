@@ -10,12 +10,12 @@ import pytest
 from tests.programs.simulated.manners import MANNERS, plain, sloppy
 from tests.programs.simulated.model import Past, Prompt, answer, script_in
 from tests.programs.simulated.wires import WIRES, Refused, no_tools, odd_pieces
-from tests.programs.stage import prompt, reading, telling
+from tests.programs.stage import final_text, prompt, reading
 
 pytestmark = pytest.mark.slow
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-SCRIPT = script_in(prompt(reading("read", arguments={"path": "/a"}), telling(" {{result:0:[a-z]+$}}")))
+SCRIPT = script_in(prompt(reading("read", arguments={"path": "/a"}), final_text(" {{result:0:[a-z]+$}}")))
 REFUSAL = '{"error": "unknown_tool"}'
 
 

@@ -18,7 +18,7 @@ _ROLES = {"chat": ("system", "user", "assistant"), "messages": ("user", "assista
 _LONGEST_PIECE = 9
 
 
-class Said(NamedTuple):
+class PromptMessage(NamedTuple):
     """One message of the prompt."""
 
     role: str
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 class Wire(NamedTuple):
     path: str
-    read: Callable[[dict[str, Any]], list[Said]]
+    read: Callable[[dict[str, Any]], list[PromptMessage]]
     whole: Callable[[str], dict[str, Any]]
     stream: Callable[[str], Iterator[str]]
 
@@ -53,37 +53,37 @@ def odd_pieces(text: str) -> list[str]:
     return pieces
 
 
-def _read_chat(request: dict[str, Any]) -> list[Said]:
+def _read_chat(request: dict[str, Any]) -> list[PromptMessage]:
     said = [_message(message, "chat") for message in request["messages"]]
     if any(message.role == "system" for message in said[1:]):
         raise Refused("an instruction that is not at the start")
     return said
 
 
-def _read_messages(request: dict[str, Any]) -> list[Said]:
+def _read_messages(request: dict[str, Any]) -> list[PromptMessage]:
     instruction = _text(request.get("system") or "", ("text",))
     said = [_message(message, "messages") for message in request["messages"]]
-    return [Said("system", instruction), *said]
+    return [PromptMessage("system", instruction), *said]
 
 
-def _read_responses(request: dict[str, Any]) -> list[Said]:
+def _read_responses(request: dict[str, Any]) -> list[PromptMessage]:
     items = request["input"]
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
-    said = [Said("system", request.get("instructions") or "")]
+    said = [PromptMessage("system", request.get("instructions") or "")]
     for item in items:
         if item.get("type", "message") != "message":
             raise Refused(f"an item of type {item['type']}")
-        said.append(Said(item["role"], _text(item["content"], ("input_text", "output_text"))))
+        said.append(PromptMessage(item["role"], _text(item["content"], ("input_text", "output_text"))))
     return said
 
 
-def _message(message: dict[str, Any], dialect: str) -> Said:
+def _message(message: dict[str, Any], dialect: str) -> PromptMessage:
     if message["role"] not in _ROLES[dialect]:
         raise Refused(f"the role {message['role']}")
     if found := [name for name in _CALL_WORDS if name in message]:
         raise Refused(f"unknown members of a message: {', '.join(found)}")
-    return Said(message["role"], _text(message["content"], ("text",)))
+    return PromptMessage(message["role"], _text(message["content"], ("text",)))
 
 
 def _text(content: Any, types: tuple[str, ...]) -> str:

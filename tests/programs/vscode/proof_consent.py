@@ -16,25 +16,25 @@ DIALOG = ".monaco-dialog-box"
 def test_consent(editor: Stage) -> None:
     """One story, as VS Code remembers what was said."""
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(_asked, editor, fresh_tag())
+        waiting = pool.submit(_ask_plainly, editor, fresh_tag())
         words = _answered(editor, "Cancel")
         refused = waiting.result()
     assert "wants to access the language models provided by" in words
     assert "toolwire passes on a request" in words
     _check_refused(refused)
-    _check_refused(_asked(editor, fresh_tag()))  # at once: no dialog comes unbidden
+    _check_refused(_ask_plainly(editor, fresh_tag()))  # at once: no dialog comes unbidden
     assert not editor.browser.texts(FIRST, DIALOG)
     assert eventually(lambda: "may not be used yet" in editor.status(), 30)
     editor.browser.click(FIRST, STATUS)
     _answered(editor, "Allow")
     assert eventually(lambda: "connected to toolwire" in editor.status(), 30)
     tag = fresh_tag()
-    answer = _asked(editor, tag)
+    answer = _ask_plainly(editor, tag)
     assert answer.status == 200, answer.body
     assert f"Hello {tag} world." in answer.body.decode()
 
 
-def _asked(editor: Stage, tag: str) -> Bare:
+def _ask_plainly(editor: Stage, tag: str) -> Bare:
     opened = Chat(editor, PRIVATE, is_streamed=False)  # type: ignore[arg-type]
     opened.say(f"SC=plain TAG={tag}")
     return opened.bare()

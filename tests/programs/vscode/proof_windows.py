@@ -34,7 +34,7 @@ def test_a_gateway_that_was_killed_and_is_back(editor: Stage) -> None:
         editor.browser.wait(FIRST, f'{STATUS}[aria-label*="not connected"]', 60)
         editor.start_gateway()
         editor.has_models()
-        assert _asked(editor)
+        assert _ask_plainly(editor)
         assert "connected to toolwire" in editor.status()
 
 
@@ -50,14 +50,14 @@ def test_a_gateway_that_is_killed_in_a_turn(editor: Stage) -> None:
     assert editor.becomes(tag, "cancelled")
     editor.start_gateway()
     editor.has_models()
-    assert _asked(editor)
+    assert _ask_plainly(editor)
     assert len(editor.seen(tag)) == 1
 
 
 def test_two_windows_lend_each_model_once(editor: Stage, second: str) -> None:
     listed = editor.models()
     assert listed.count(editor.model(PLAYER)) == 1
-    assert _asked(editor)
+    assert _ask_plainly(editor)
 
 
 def test_the_window_that_was_in_front_last_is_asked(editor: Stage, second: str) -> None:
@@ -118,7 +118,7 @@ def _client(editor: Stage, tools: list[dict[str, Any]] | None = None) -> Chat:
     return Chat(editor, PLAYER, is_streamed=False, tools=tools)  # type: ignore[arg-type]
 
 
-def _asked(editor: Stage) -> str:
+def _ask_plainly(editor: Stage) -> str:
     """The tag of a request that was answered."""
     tag = fresh_tag()
     opened = _client(editor)
@@ -129,7 +129,7 @@ def _asked(editor: Stage) -> str:
 
 def _host(editor: Stage) -> int:
     """Who is asked now."""
-    (host,) = _hosts(editor, _asked(editor))
+    (host,) = _hosts(editor, _ask_plainly(editor))
     return host
 
 

@@ -22,7 +22,7 @@ from tests.server.harness import (
     server_config,
     stream_head,
 )
-from tests.server.remembering import (
+from tests.server.state_harness import (
     BACKENDS,
     ECHO,
     KEEPER,

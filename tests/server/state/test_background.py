@@ -21,7 +21,7 @@ from tests.server.harness import (
     server_config,
     wait_until,
 )
-from tests.server.remembering import BACKENDS, ECHO, KEEPER, KEY, OTHER_KEY, Site, scripted, site, texts
+from tests.server.state_harness import BACKENDS, ECHO, KEEPER, KEY, OTHER_KEY, Site, scripted, site, texts
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.errors import InternalError
 from toolwire.memory.store import Entry, Item, MemoryStore

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.remembering import BACKENDS, ECHO, KEEPER, OTHER_KEY, Site, scripted, site, texts
+from tests.server.state_harness import BACKENDS, ECHO, KEEPER, OTHER_KEY, Site, scripted, site, texts
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from toolwire.memory.store import Item
 from toolwire.server.state.query import StateQuery, list_of, page, query_in
 
 
-def asked(query: bytes = b"") -> StateQuery:
+def query_of(query: bytes = b"") -> StateQuery:
     return StateQuery(method="GET", path=("responses", "r", "input_items"), owner="o", query=query_in(query))
 
 
@@ -23,7 +23,7 @@ def items(count: int) -> list[Item]:
 
 
 def read(query: bytes, count: int) -> Any:
-    return json.loads(page(asked(query), items(count)))
+    return json.loads(page(query_of(query), items(count)))
 
 
 @given(st.integers(0, 30), st.integers(1, 7), st.sampled_from(["asc", "desc"]))
@@ -56,9 +56,9 @@ def test_bytes_that_are_no_text_do_no_harm() -> None:
 
 
 def test_only_known_words_are_relayed() -> None:
-    wanted = asked(b"include[]=a&include[]=b%26c&stream=true&key=secret&x=1").relayed_query()
+    wanted = query_of(b"include[]=a&include[]=b%26c&stream=true&key=secret&x=1").relayed_query()
     assert wanted == "?include%5B%5D=a&include%5B%5D=b%26c&stream=true"
-    assert asked().relayed_query() == ""
+    assert query_of().relayed_query() == ""
 
 
 def test_an_empty_list() -> None:

@@ -8,14 +8,14 @@ import pytest
 
 from tests.backends.cursor.simulator.client import Client, blobs_of, opening, tool
 from tests.backends.cursor.simulator.single_run import TRANSPORTS, run_once
-from tests.programs.stage import calling, prompt, reading, telling
+from tests.programs.stage import calling, prompt, reading, final_text
 from toolwire.backends.cursor.simulator.model import DefaultModel, demo, prompted
 
 pytestmark = pytest.mark.slow  # starts a server
 
 TOOLS = [tool("client_read"), tool("write_it")]
 TASK = prompt(
-    reading("read", arguments={"path": "a"}), calling("write_it", arguments={"text": "{{result:0}}"}), telling()
+    reading("read", arguments={"path": "a"}), calling("write_it", arguments={"text": "{{result:0}}"}), final_text()
 )
 
 

@@ -1,4 +1,4 @@
-"""Playing answers through decoders and encoders, without a server, with the contract of events checked on the way."""
+"""Runs answers through decoders and encoders without a server, and checks the contract of events on the way."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PROMPTS: dict[str, dict[str, Any]] = {
 }
 
 
-def asking(dialect: str, *, is_stream: bool = True, **members: Any) -> Request:
+def make_request(dialect: str, *, is_stream: bool = True, **members: Any) -> Request:
     body = {"model": "m", **PROMPTS[dialect], "stream": is_stream, **members}
     return DIALECTS[dialect].decode_request(json.dumps(body).encode(), {})
 
 
-def minting() -> Mint:
+def numbered_ids() -> Mint:
     numbers = itertools.count(1)
     return lambda prefix: f"{prefix}{next(numbers):024x}"
 
@@ -52,19 +52,19 @@ def run(decoder: ResponseDecoder, chunks: Iterable[bytes]) -> list[Event]:
 
 def events_in(dialect: str, *chunks: bytes, request: Request | None = None) -> list[Event]:
     """What a stream means; whatever it holds, the contract of events must be kept."""
-    events = run(DIALECTS[dialect].stream_decoder(request or asking(dialect)), chunks)
+    events = run(DIALECTS[dialect].stream_decoder(request or make_request(dialect)), chunks)
     check(events)
     return events
 
 
 def body_in(dialect: str, body: bytes, request: Request | None = None) -> list[Event]:
-    events = run(DIALECTS[dialect].body_decoder(request or asking(dialect, is_stream=False)), [body])
+    events = run(DIALECTS[dialect].body_decoder(request or make_request(dialect, is_stream=False)), [body])
     check(events)
     return events
 
 
 def irregular_in(dialect: str, data: bytes, request: Request | None = None) -> str:
-    decoder = DIALECTS[dialect].stream_decoder(request or asking(dialect))
+    decoder = DIALECTS[dialect].stream_decoder(request or make_request(dialect))
     run(decoder, [data])
     return decoder.irregular
 
@@ -98,13 +98,13 @@ def _without_opaque_ends(events: Sequence[Event]) -> list[Event]:
 
 def out(dialect: str, events: Iterable[Any], request: Request | None = None) -> bytes:
     """What a client of this dialect is sent."""
-    request = request or asking(dialect)
-    encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=minting(), now=NOW))
+    request = request or make_request(dialect)
+    encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=numbered_ids(), now=NOW))
     return b"".join([*(encoder.send(event) for event in events), encoder.close()])
 
 
 def body_out(dialect: str, events: Iterable[Any]) -> Any:
-    return decode(out(dialect, events, asking(dialect, is_stream=False)))
+    return decode(out(dialect, events, make_request(dialect, is_stream=False)))
 
 
 def answer_in(dialect: str, *chunks: bytes, request: Request | None = None) -> FoldedAnswer:

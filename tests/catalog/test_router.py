@@ -58,7 +58,7 @@ def test_prefixes_and_listed_names(name: str, expected: tuple[str, str]) -> None
 
 
 @pytest.mark.parametrize("aliases", [{"x": "nosuch/model"}, {"x": "y", "y": "nosuch/model"}, {"x*": "nosuch/model"}])
-def test_an_alias_that_leads_nowhere_says_where(aliases: dict[str, str]) -> None:
+def test_an_alias_without_target_is_named(aliases: dict[str, str]) -> None:
     message = refusal("x", router(aliases))
     start = 'found no back end for the model "x", an alias of "nosuch/model", which no back end has; '
     assert message.startswith(start)
@@ -430,12 +430,12 @@ def test_long_lists_cost_nothing_for_each_request() -> None:
     assert time.process_time() - before < 0.2
 
 
-def test_a_route_says_nothing_of_an_effort_where_none_is_meant() -> None:
+def test_a_route_has_no_effort_where_none_is_named() -> None:
     assert Route(backend="a", model="m", why="").effort == ""
     assert router().resolve("gpt-5.5").effort == ""
 
 
-def test_the_example_of_the_document_does_what_it_says(tmp_path: Path) -> None:
+def test_the_example_of_the_document_works(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
     (sample,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     path = tmp_path / "toolwire.toml"

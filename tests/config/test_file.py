@@ -520,7 +520,7 @@ def test_a_config_cannot_be_changed() -> None:
     assert msgspec.structs.replace(Config(), path="x").path == "x"
 
 
-def test_simulated_tools_are_corrected_unless_the_owner_says_otherwise() -> None:
+def test_simulated_tools_are_corrected_unless_configured_otherwise() -> None:
     plain = backend('kind = "openai-chat"\ntools = "simulate"')
     assert (plain.is_simulated, plain.guard, plain.policy, plain.unknown_tool) == (True, "retry", "text", "correct")
     own = backend('kind = "openai-chat"\ntools = "simulate"\nguard = "check"\npolicy = "error"\nunknown_tool = "emit"')

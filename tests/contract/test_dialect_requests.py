@@ -232,7 +232,7 @@ def test_H093_calls_results_and_order_survive(left: str, right: str) -> None:
 
 
 @each_pair
-def test_translating_twice_leaves_the_exchange_unchanged(left: str, right: str) -> None:
+def test_translating_twice_keeps_the_exchange_unchanged(left: str, right: str) -> None:
     request = read(left, RICH[left])
     assert exchange(read(left, written(left, read(right, written(right, request))))) == EXCHANGE
 

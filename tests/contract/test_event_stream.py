@@ -143,7 +143,7 @@ def test_a_steady_stream_has_no_heartbeats(upstream: Upstream) -> None:
     assert beats_in("chat", answer.events) == 0
 
 
-def test_a_client_that_leaves_between_heartbeats_is_noticed(lively: Gateway, upstream: Upstream) -> None:
+def test_a_client_that_disconnects_between_heartbeats_is_noticed(lively: Gateway, upstream: Upstream) -> None:
     upstream.on("leave-beat", [HOLD])
     connection = connected(lively.port)
     connection.sendall(request_bytes(PATHS["chat"], question("chat", "chat/leave-beat", stream=True)))

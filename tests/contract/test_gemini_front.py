@@ -214,7 +214,7 @@ def test_thoughts_of_others_go_around_through_a_client_of_gemini(stage: Stage) -
     assert sent[0] == {"type": "thinking", "thinking": "let me see", "signature": "c2ln"}
 
 
-def test_H074_H079_a_refused_signature_is_left_out_and_asked_once_more(stage: Stage) -> None:
+def test_H074_H079_a_refused_signature_is_removed_and_the_request_retried(stage: Stage) -> None:
     refusal = {"error": {"code": 400, "message": "Corrupted thought signature.", "status": "INVALID_ARGUMENT"}}
     first = [reply(400, json.dumps(refusal).encode())]
     called = gemini_call("c", "weather", {}, thoughtSignature="c3BvaWxlZA==")

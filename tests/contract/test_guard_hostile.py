@@ -104,7 +104,7 @@ SILENT_DEATHS: dict[str, list[Step]] = {
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("death", SILENT_DEATHS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_a_correction_that_fails_without_output_leaves_the_call_unchanged(
+def test_a_correction_that_fails_without_output_keeps_the_call_unchanged(
     server: Gateway, upstream: Upstream, client: str, death: str, stream: bool
 ) -> None:
     model = on(upstream, streamed("chat", "So. ", "{}"), SILENT_DEATHS[death])

@@ -62,7 +62,7 @@ def test_H003_arguments_that_are_no_string_are_wrapped_and_reported(stage: Stage
     body = talk("chat", USER, HistoryEntry("call", "{}", "call_1", "weather"), OK)
     body["messages"][1]["tool_calls"][0]["function"]["arguments"] = 7
     sent, answer = stage.sent("chat", "chat", body)
-    ((_, name, value),) = Asked("chat", sent).calls
+    ((_, name, value),) = UpstreamRequest("chat", sent).calls
     assert (name, value) == ("weather", {"_raw": "7"})
     assert "history.arguments" in lost(answer)
 

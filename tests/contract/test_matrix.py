@@ -149,7 +149,7 @@ def desk(gateway: Gateway, connection: HTTPConnection, cell: tuple[str, str, boo
 
 @pytest.mark.parametrize("cell", CELLS, ids=CELL_NAMES)
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
-def test_client_sees_what_the_model_said(desk: Desk, case: Case) -> None:
+def test_client_gets_the_answer_of_the_model(desk: Desk, case: Case) -> None:
     auto, never = (desk.seen(case.turn, way) for way in WAYS)
     assert auto == never
     assert case.text is None or auto.text == case.text

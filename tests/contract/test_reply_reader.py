@@ -144,7 +144,7 @@ def test_a_large_event_is_read_beside_the_loop(stream: bool) -> None:
         ("text/html", False, False),
     ],
 )
-def test_a_reply_is_what_it_calls_itself_else_what_was_asked_for(
+def test_a_reply_is_read_by_its_content_type_else_by_the_request(
     content_type: str, is_asked: bool, expected: bool
 ) -> None:
     assert is_streamed(Reply(kind=content_type), Request(model="m", messages=(), stream=is_asked)) is expected

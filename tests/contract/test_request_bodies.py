@@ -109,7 +109,7 @@ def test_a_body_that_stalls_is_a_408(
         assert connection.recv(10) == b""
 
 
-def test_a_client_that_leaves_in_its_own_body_is_no_fault(narrow: Gateway) -> None:
+def test_a_client_that_disconnects_in_its_body_is_no_error(narrow: Gateway) -> None:
     with connected(narrow.port) as connection:
         connection.sendall(request_bytes(PATHS["chat"], b"x" * 100)[:-50])
     assert ask(narrow.port, "GET", "/healthz").status == 200

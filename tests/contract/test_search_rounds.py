@@ -157,7 +157,7 @@ def kinds(answer: FoldedAnswer) -> list[str]:
     ]
 
 
-def test_the_model_is_asked_again_with_what_was_found() -> None:
+def test_the_model_gets_another_request_with_the_results() -> None:
     thought = Reasoning(text="hm", signature="s")
     inner, engine = ScriptedBackend([thought, Text(text="I look."), search()], [Text(text="So.")]), Engine()
     answer = fold(run(inner, engine=engine))
@@ -183,7 +183,7 @@ def test_an_answer_without_a_search_passes() -> None:
     assert len(inner.asked) == 1
 
 
-def test_text_leaves_before_the_search_is_done() -> None:
+def test_text_is_sent_before_the_search_is_done() -> None:
     async def main() -> list[type]:
         searching = Searching(Searcher(Engine(pause=9), timeout=9.0, results=3))
         backend, lowered = searching.around(ScriptedBackend([Text(text="I look."), search()]), request_of())
@@ -267,7 +267,7 @@ def test_arguments_that_are_none() -> None:
         assert result.is_error
 
 
-def test_a_failed_search_is_told_and_noted() -> None:
+def test_a_failed_search_is_reported_and_recorded() -> None:
     inner = ScriptedBackend([search()], [Text(text="So.")])
     events = run(inner, request_of("responses"), Engine(error=UpstreamError("it is down.")))
     assert Noted(note=Loss("web_search", "answer", "it is down.")) in events
@@ -311,7 +311,7 @@ def test_a_used_up_search_is_no_longer_allowed(names: tuple[str, ...], later: st
     assert "web_search" not in inner.asked[1].tool_choice.names
 
 
-def test_an_answer_that_was_cut_short_is_not_gone_on_with() -> None:
+def test_an_answer_that_was_cut_short_is_not_continued() -> None:
     inner = ScriptedBackend([search()], reason="length")
     answer = fold(run(inner))
     assert answer.finished.choices[0].reason == "length"
@@ -332,7 +332,7 @@ def test_an_answer_without_an_end_has_none() -> None:
     assert not any(isinstance(event, Finished | Failed) for event in events)
 
 
-def test_losses_are_told_once() -> None:
+def test_losses_are_reported_once() -> None:
     lost, inner = Loss("a", "b", "c"), [[search()], [Text(text="So.")]]
     request = request_of(user_location={"city": "Oslo"})
     reply, events = asyncio.run(run_search(ScriptedBackend(*inner, losses=(lost,)), Engine(), request))

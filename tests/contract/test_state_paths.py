@@ -117,7 +117,7 @@ def test_a_message_without_a_thread_is_not_kept(place: Site) -> None:
 
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize("turn", [{"refusal": "no"}, {"text": "a b c d", "chunk": 2, "cut": 2}])
-def test_nobody_goes_on_from_what_was_refused_or_cut(place: Site, turn: dict[str, Any], stream: bool) -> None:
+def test_refused_and_cut_answers_cannot_be_continued(place: Site, turn: dict[str, Any], stream: bool) -> None:
     answer = send_messages(place, "scripted/m", scripted(turn), thread={"type": "create"}, stream=stream)
     if not stream and answer.status != 200:
         return

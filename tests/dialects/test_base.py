@@ -93,7 +93,7 @@ def test_who_claims_a_request_that_the_path_does_not_tell() -> None:
 
 
 @pytest.mark.parametrize("dialect", ALL)
-def test_H151_a_heartbeat_says_nothing(dialect: str) -> None:
+def test_H151_a_heartbeat_has_no_content(dialect: str) -> None:
     beat = DIALECTS[dialect].heartbeat
     assert events_in(dialect, beat, REGULAR[dialect].replace(b"\n\n", b"\n\n" + beat)) == events_in(
         dialect, REGULAR[dialect]

@@ -76,7 +76,7 @@ def texts(asked: Request) -> list[str]:
     return [part.text for message in asked.messages for part in message.parts if hasattr(part, "text")]
 
 
-def test_a_request_that_asks_for_no_memory_costs_nothing() -> None:
+def test_a_request_without_state_costs_nothing() -> None:
     async def main() -> None:
         assert await answer_memory().begin(request(store=False), HERE, "o", mint) is None
 
@@ -191,7 +191,7 @@ def test_an_answer_in_the_background_is_pointed_to_before_its_end(is_background:
     asyncio.run(main())
 
 
-def test_what_was_deleted_while_an_answer_leaned_on_it_is_not_gone_on_from() -> None:
+def test_an_answer_deleted_while_in_use_cannot_be_continued() -> None:
     async def main() -> None:
         memory = answer_memory()
         await (await begun(memory, request(), HERE)).save(answer("resp_a"), mint)
@@ -218,7 +218,7 @@ def test_pointers_refuse_strangers(is_shared: bool) -> None:
     asyncio.run(main())
 
 
-def test_an_id_that_nobody_knows_is_passed_on_only_for_a_single_user() -> None:
+def test_an_unknown_id_is_forwarded_only_for_a_single_user() -> None:
     async def main() -> None:
         for members in (
             {"previous_response_id": "resp_old"},
@@ -271,7 +271,7 @@ def test_a_back_end_that_names_its_items_alike_replaces_nothing_in_a_conversatio
     asyncio.run(main())
 
 
-def test_an_answer_of_a_conversation_is_gone_on_from_where_it_stood_or_not_at_all() -> None:
+def test_an_answer_of_a_conversation_is_continued_in_place_or_not_at_all() -> None:
     async def main() -> None:
         memory = answer_memory()
         await memory.store.put(Entry(owner="o", id="conv_1", kind="conversation", created=0.0))
@@ -325,7 +325,7 @@ def test_items_that_the_client_could_not_send_back_are_kept_but_not_remembered_a
     asyncio.run(main())
 
 
-def test_who_keeps_is_known_or_said() -> None:
+def test_the_storing_back_end_is_known_or_configured() -> None:
     def config(name: str, kind: Any, url: str, state: Any = "auto") -> BackendConfig:
         return BackendConfig(name=name, kind=kind, base_url=url, state=state)
 

@@ -43,7 +43,7 @@ def test_put_again_it_counts_once() -> None:
     assert recent.get("o", "same") is not None
 
 
-def test_after_a_while_it_is_read_anew() -> None:
+def test_after_a_while_it_is_read_again() -> None:
     clock = Clock()
     recent = HistoryCache(max_age=60.0, clock=clock)
     recent.put("o", "a", PastTurns(), 1)

@@ -204,7 +204,7 @@ def test_memory_is_bounded_and_keeps_what_is_used() -> None:
     run(main())
 
 
-def test_a_turn_too_large_is_not_kept_and_that_is_said() -> None:
+def test_a_turn_too_large_is_not_stored_and_reported() -> None:
     async def main() -> None:
         store = Counting()
         vault = SignatureMemory(store)
@@ -216,7 +216,7 @@ def test_a_turn_too_large_is_not_kept_and_that_is_said() -> None:
     run(main())
 
 
-def test_the_store_is_asked_once_for_all_turns_and_not_again() -> None:
+def test_the_store_is_read_once_for_all_turns() -> None:
     async def main() -> None:
         store = Counting()
         vault = SignatureMemory(store)
@@ -229,7 +229,7 @@ def test_the_store_is_asked_once_for_all_turns_and_not_again() -> None:
     run(main())
 
 
-def test_turns_that_were_answered_here_ask_nobody() -> None:
+def test_turns_that_were_answered_here_need_no_lookup() -> None:
     async def main() -> None:
         store = Counting()
         vault = SignatureMemory(store)
@@ -274,7 +274,7 @@ def test_a_client_that_carries_its_reasoning_writes_nothing_to_the_store() -> No
     run(main())
 
 
-def test_a_store_that_fails_costs_nobody_the_request() -> None:
+def test_a_failing_store_costs_no_request() -> None:
     async def main() -> None:
         store, now = Counting(), [0.0]
         vault = SignatureMemory(store, clock=lambda: now[0])
@@ -310,7 +310,7 @@ def test_H076_what_is_damaged_in_the_store_is_not_there() -> None:
     run(main())
 
 
-def test_H048_ids_that_begin_anew_in_every_conversation_are_not_mistaken() -> None:
+def test_H048_ids_that_restart_in_every_conversation_are_not_confused() -> None:
     kimi = maker("chat", KIMI)
     name = "functions.read:0"
 
@@ -608,7 +608,7 @@ def test_H075_members_that_prove_a_thought_in_chat_come_back() -> None:
 
 
 @pytest.mark.parametrize("joined", ["".join, "\n\n".join])
-def test_H076_a_chat_client_that_shows_the_words_gets_their_proof(joined: Any) -> None:
+def test_H076_a_chat_client_that_returns_the_reasoning_gets_its_signature(joined: Any) -> None:
     """Streams join thoughts without a gap, whole answers with one."""
     turn = (SIGNED, Reasoning(text="then", signature="dHdv"), call(ID))
     words = {"role": "assistant", "content": None, "reasoning_content": joined(["hm", "then"])}

@@ -126,7 +126,7 @@ OFFER = ToolOffer([Tool(name="weather", schema=CITY), Tool(name="now", schema={"
 
 
 def repairing(dialect: str) -> Tap:
-    request, mint = asking(dialect), minting()
+    request, mint = make_request(dialect), numbered_ids()
     encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=mint, now=NOW))
     observer = CallRepairer(CallValidator(OFFER, Schemas(), CallTally()), has_tools=True)
     return Tap(DIALECTS[dialect].stream_decoder(request), Turn(request, mint, observer=observer), lambda: encoder)

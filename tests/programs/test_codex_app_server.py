@@ -134,7 +134,7 @@ def test_parallel_calls_and_the_answer_to_their_results(
     run_on_stage(RealStage(version, provider, tmp_path, tier=tier), play)
 
 
-def test_a_version_without_tools_of_clients_says_so(provider: Provider, tmp_path: Path) -> None:
+def test_a_version_without_client_tools_is_reported(provider: Provider, tmp_path: Path) -> None:
     async def play(stage: Any) -> None:
         with pytest.raises(ToolsUnsupported, match=r"Codex 0\.89\.0 takes no tools"):
             await stage.backend.open(request("calls", has_tools=True), is_verbatim=False)
@@ -190,7 +190,7 @@ def test_a_model_that_keeps_calling_is_also_stopped_in_a_conversation_with_histo
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_client_that_leaves_stops_the_provider(version: str, provider: Provider, tmp_path: Path) -> None:
+def test_a_client_that_disconnects_stops_the_provider(version: str, provider: Provider, tmp_path: Path) -> None:
     async def play(stage: Any) -> None:
         reply = await stage.backend.open(request("slow"), is_verbatim=False)
         async for _ in reply.events:
@@ -364,7 +364,7 @@ def test_the_clients_cache_key_decides_the_providers(provider: Provider, tmp_pat
     seen: list[set[str]] = []
     for run in range(2):
         (folder := tmp_path / str(run)).mkdir()
-        played(RealStage(NEWEST, provider, folder, workers=2), play)
+        run_on_stage(RealStage(NEWEST, provider, folder, workers=2), play)
         by_client: dict[str, set[str]] = {}
         for sent in provider.requests[run * 18 :]:
             number = int(json.dumps(sent["input"]).partition("conversation ")[2][0])
@@ -381,7 +381,7 @@ def test_a_cache_key_changes_nothing_else_for_the_provider(provider: Provider, t
         for extra in ({}, {"chat": {"prompt_cache_key": "mine"}}):
             await answered(stage, replace(request("plain", user("and more"), has_tools=True), extra=extra))
 
-    played(RealStage(NEWEST, provider, tmp_path), play)
+    run_on_stage(RealStage(NEWEST, provider, tmp_path), play)
     plain, keyed = (
         {name: value for name, value in sent.items() if name not in ("prompt_cache_key", "client_metadata")}
         for sent in provider.requests
@@ -417,7 +417,7 @@ def test_tools_of_codex_that_the_owner_has_switched_on_are_offered(
     assert len(names) == len(set(names))
 
 
-def test_a_model_that_asks_a_person_is_declined_and_it_is_reported(provider: Provider, tmp_path: Path) -> None:
+def test_a_model_that_prompts_a_person_is_declined_and_it_is_reported(provider: Provider, tmp_path: Path) -> None:
     async def play(stage: Any) -> None:
         events = await answered(stage, request("asks"))
         assert text_of(events) == "It is sunny."

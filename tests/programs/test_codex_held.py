@@ -115,7 +115,7 @@ def text_of(answer: FoldedAnswer) -> str:
     return "".join(part.text for part in answer.parts_of(0) if isinstance(part, Text))
 
 
-def test_parallel_calls_are_held_and_the_turn_goes_on(version: str, tmp_path: Path) -> None:
+def test_parallel_calls_are_held_and_the_turn_continues(version: str, tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         messages = results_for(await stage.ask(ASKED))
         assert len(stage.parking) == 1
@@ -133,7 +133,7 @@ def test_parallel_calls_are_held_and_the_turn_goes_on(version: str, tmp_path: Pa
     run_on_stage(version, tmp_path, play)
 
 
-def test_a_turn_that_waited_too_long_is_begun_anew(
+def test_a_turn_that_waited_too_long_is_started_again(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolwire.backends.codex.backend.Parking", partial(Parking, seconds=0.2))
@@ -148,7 +148,7 @@ def test_a_turn_that_waited_too_long_is_begun_anew(
     run_on_stage(version, tmp_path, play)
 
 
-def test_a_turn_whose_process_was_killed_is_begun_anew(version: str, tmp_path: Path) -> None:
+def test_a_turn_whose_process_was_killed_is_started_again(version: str, tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         messages = results_for(await stage.ask(ASKED))
         [worker] = stage.backend.host.pool.workers

@@ -62,7 +62,7 @@ def test_each_dialect_answers_at_its_path(server: Gateway, dialect: str, prefix:
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/models", "/v1/models/"])
-def test_models_in_the_dialect_of_the_asker(server: Gateway, path: str) -> None:
+def test_models_in_the_dialect_of_the_client(server: Gateway, path: str) -> None:
     listed = ask(server.port, "GET", path).json
     assert listed["object"] == "list"
     assert {"id": "demo/echo-tools", "object": "model"}.items() <= listed["data"][-1].items()
@@ -85,7 +85,7 @@ def test_one_model_by_its_id(server: Gateway, prefix: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nobody/here", "demo/", "%00", "a" * 5000, "x%0d%0ay"])
-def test_a_model_that_nobody_lists(server: Gateway, name: str) -> None:
+def test_a_model_that_no_back_end_lists(server: Gateway, name: str) -> None:
     answer = ask(server.port, "GET", f"/v1/models/{name}")
     assert answer.status == 404
     assert error_in("chat", answer.json)["code"] == "model_not_found"
@@ -94,7 +94,7 @@ def test_a_model_that_nobody_lists(server: Gateway, name: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["chat", "responses", "messages"])
-def test_a_base_url_with_one_v1_too_many_is_told(server: Gateway, dialect: str) -> None:
+def test_a_base_url_with_one_v1_too_many_is_reported(server: Gateway, dialect: str) -> None:
     answer = ask(server.port, "POST", f"/v1{PATHS[dialect]}", {})
     assert answer.status == 404
     message = error_in(dialect, answer.json)["message"]
@@ -365,7 +365,7 @@ def test_too_many_at_once_is_a_429(upstream: Upstream, dialect: str) -> None:
         wait_until(lambda: ask(server.port, "POST", PATHS[dialect], question(dialect, "b/crowd")).status == 200)
 
 
-def test_a_server_that_has_not_started_says_so() -> None:
+def test_a_server_that_has_not_started_raises() -> None:
     sent: list[dict[str, Any]] = []
 
     async def main(path: str, method: str) -> None:
@@ -387,7 +387,7 @@ def test_a_server_that_has_not_started_says_so() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_fault_of_our_own_is_told_and_logged(dialect: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_internal_error_is_reported_and_logged(dialect: str, capfd: pytest.CaptureFixture[str]) -> None:
     backend = BackendConfig(name="broken", kind="scripted")
     with gateway(with_backends(Config(server=server_config()), (backend,))) as server:
         assert server.app._runtime is not None

@@ -127,7 +127,7 @@ def test_either_header_opens_every_route(locked: Gateway, method: str, path: str
         assert answer.status in (200, 400, 404, 405), answer.body
 
 
-def test_a_wrong_key_for_anthropic_paths_and_askers(locked: Gateway) -> None:
+def test_a_wrong_key_for_anthropic_paths_and_clients(locked: Gateway) -> None:
     answer = ask(locked.port, "GET", "/v1/models", headers={"anthropic-version": "2023-06-01", "x-api-key": "no"})
     assert answer.status == 401
     assert error_in("messages", answer.json)["type"] == "authentication_error"
@@ -218,7 +218,7 @@ def test_a_page_of_this_machine_is_welcome(server: Gateway, locked: Gateway, ori
         assert answer.body == b""
 
 
-def test_errors_can_be_read_by_the_page_that_asked(locked: Gateway) -> None:
+def test_errors_can_be_read_by_the_page_that_sent_the_request(locked: Gateway) -> None:
     answer = ask(locked.port, "POST", PATHS["chat"], b"{}", {"origin": "app://obsidian.md"})
     assert answer.status == 401
     assert answer.headers["access-control-allow-origin"] == "app://obsidian.md"

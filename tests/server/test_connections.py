@@ -163,7 +163,7 @@ def test_how_many_there_may_be(
     assert ("open files are allowed" in caplog.text) is (files is not None and most != 5)
 
 
-def test_the_watch_goes_on() -> None:
+def test_the_watch_continues() -> None:
     async def main() -> None:
         connections = Connections(ServerConfig())
         connections.watch(asyncio.get_running_loop())

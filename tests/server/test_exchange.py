@@ -97,7 +97,7 @@ def test_every_pair_carries_text_and_a_call(server: Gateway, upstream: Upstream,
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize(("client", "backend"), PAIRS)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 503, 529])
-def test_H153_a_refusal_keeps_its_status_and_words(
+def test_H153_a_refusal_keeps_its_status_and_message(
     server: Gateway, upstream: Upstream, client: str, backend: str, status: int, stream: bool
 ) -> None:
     words = f"the words of {status}"
@@ -111,7 +111,7 @@ def test_H153_a_refusal_keeps_its_status_and_words(
 
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_a_dead_port_is_a_502_that_says_so(server: Gateway, client: str, stream: bool) -> None:
+def test_a_dead_port_is_a_502_with_the_reason(server: Gateway, client: str, stream: bool) -> None:
     answer = send(server, client, "dead", "x", stream=stream)
     assert answer.status == 502
     assert "refused the connection" in error_in(client, answer.json)["message"]
@@ -143,7 +143,7 @@ BAD_REPLIES: dict[str, list[Step]] = {
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize(("client", "backend"), PAIRS)
 @pytest.mark.parametrize("case", list(BAD_REPLIES))
-def test_garbage_is_a_502_in_the_dialect_of_the_asker(
+def test_garbage_is_a_502_in_the_dialect_of_the_client(
     server: Gateway, upstream: Upstream, client: str, backend: str, case: str, stream: bool
 ) -> None:
     upstream.on("garbage", BAD_REPLIES[case])
@@ -303,7 +303,7 @@ def hang_up(connection: socket.socket, *, hard: bool) -> float:
 
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize(("client", "backend"), PAIRS)
-def test_client_leaves_in_mid_stream(
+def test_client_disconnects_in_mid_stream(
     server: Gateway, upstream: Upstream, client: str, backend: str, hard: bool
 ) -> None:
     upstream.on("mid", [*cut_stream(spoken(backend))[:-2], HOLD])
@@ -316,7 +316,7 @@ def test_client_leaves_in_mid_stream(
 
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_H158_client_leaves_before_the_first_byte(
+def test_H158_client_disconnects_before_the_first_byte(
     server: Gateway, upstream: Upstream, client: str, stream: bool
 ) -> None:
     for play in ([HOLD], [stream_head(), HOLD]):
@@ -328,7 +328,7 @@ def test_H158_client_leaves_before_the_first_byte(
         assert left_after(upstream, "mute", count, hang_up(connection, hard=False)) < 1
 
 
-def test_client_leaves_while_tokens_are_counted(server: Gateway, upstream: Upstream) -> None:
+def test_client_disconnects_while_tokens_are_counted(server: Gateway, upstream: Upstream) -> None:
     upstream.on("count-mute", [HOLD])
     connection = connected(server.port)
     asked = {"model": "messages/count-mute", "messages": [{"role": "user", "content": "x"}]}
@@ -338,7 +338,7 @@ def test_client_leaves_while_tokens_are_counted(server: Gateway, upstream: Upstr
 
 
 @pytest.mark.slow
-def test_H158_client_leaves_while_we_pause_between_two_tries(upstream: Upstream) -> None:
+def test_H158_client_disconnects_between_two_attempts(upstream: Upstream) -> None:
     backend = BackendConfig(name="b", kind="openai-chat", base_url=upstream.url, retries=3, models=("m",))
     upstream.on("busy", [reply(429, b"{}", retry_after="0.3")])
     with gateway(with_backends(Config(server=server_config()), (backend,))) as server:
@@ -352,7 +352,7 @@ def test_H158_client_leaves_while_we_pause_between_two_tries(upstream: Upstream)
         wait_until(lambda: metric(server, "toolwire_open_requests") == 0)
 
 
-def test_client_leaves_while_we_connect() -> None:
+def test_client_disconnects_while_we_connect() -> None:
     """A listener whose queue is full takes no connection: the dial hangs."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -134,7 +134,7 @@ def test_the_body_arrives_in_pieces_and_then_the_end() -> None:
 EXPECT = POST + b"Expect: 100-Continue\r\n\r\n"
 
 
-def test_a_client_that_waits_is_asked_for_its_body() -> None:
+def test_a_client_that_waits_gets_100_continue() -> None:
     application = Scripted(start(200, length(0)), body(b""), reads=1)
     line = answered(application, EXPECT, b"onetwo")
     assert line.wire.written.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
@@ -142,11 +142,11 @@ def test_a_client_that_waits_is_asked_for_its_body() -> None:
     assert not line.is_over
 
 
-def test_a_body_that_has_come_is_not_asked_for() -> None:
+def test_no_100_continue_for_a_body_that_has_arrived() -> None:
     assert b" 100 " not in answered(Scripted(reads=1), EXPECT + b"one").wire.written
 
 
-def test_an_older_client_is_not_asked_for_its_body() -> None:
+def test_an_http_1_0_client_gets_no_100_continue() -> None:
     assert b" 100 " not in answered(Scripted(reads=1), EXPECT.replace(b"HTTP/1.1", b"HTTP/1.0")).wire.written
 
 

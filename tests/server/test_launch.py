@@ -270,7 +270,7 @@ def test_a_signal_while_workers_are_born_is_heard(tmp_path: Path, number: signal
 
 
 @pytest.mark.parametrize("workers", ["1", "3"])
-def test_where_it_is_is_said_once(tmp_path: Path, workers: str) -> None:
+def test_the_address_is_printed_once(tmp_path: Path, workers: str) -> None:
     with process(tmp_path, SCRIPTED, "--workers", workers) as running:
         wait_until(lambda: "Try it:" in running.output)
         time.sleep(0.2)
@@ -321,7 +321,7 @@ def run_to_its_end(folder: Path, toml: str, *arguments: str) -> subprocess.Compl
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_taken_port_is_said(tmp_path: Path, workers: str) -> None:
+def test_a_taken_port_is_reported(tmp_path: Path, workers: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ended = run_to_its_end(tmp_path, SCRIPTED, "--port", port, "--workers", workers)
@@ -341,7 +341,7 @@ def test_workers_do_not_share_the_port_of_another_gateway(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_back_end_that_cannot_be_built_is_said(tmp_path: Path, workers: str) -> None:
+def test_a_back_end_that_cannot_be_built_is_reported(tmp_path: Path, workers: str) -> None:
     toml = '[backends.scripted]\nkind = "scripted"\nscript = "nowhere.json"\n'
     ended = run_to_its_end(tmp_path, toml, "--port", str(free_port()), "--workers", workers)
     assert ended.returncode == 3
@@ -350,7 +350,7 @@ def test_a_back_end_that_cannot_be_built_is_said(tmp_path: Path, workers: str) -
     assert "Traceback" not in ended.stderr
 
 
-def test_a_stderr_that_nobody_reads_does_not_stop_the_server(tmp_path: Path) -> None:
+def test_a_stderr_without_reader_does_not_stop_the_server(tmp_path: Path) -> None:
     """The pipe holds 64 KB; the lines of these requests are a multiple of that."""
     reading, writing = os.pipe()
     try:
@@ -388,7 +388,7 @@ def test_a_stderr_that_is_closed_does_not_stop_the_server(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_stdout_that_nobody_reads_does_not_stop_the_server(tmp_path: Path, workers: str) -> None:
+def test_a_stdout_without_reader_does_not_stop_the_server(tmp_path: Path, workers: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     path, port = tmp_path / "toolwire.toml", free_port()
@@ -442,7 +442,7 @@ def test_the_first_start_makes_the_token_of_vs_code(tmp_path: Path) -> None:
     assert tokens[0] == tokens[1]
 
 
-def test_a_token_that_cannot_be_made_stops_nobody_else(tmp_path: Path) -> None:
+def test_a_token_that_cannot_be_created_stops_no_other_back_end(tmp_path: Path) -> None:
     (tmp_path / ".local").write_text("no folder")
     with process(tmp_path, f'[store]\nkind = "memory"\n{SCRIPTED}') as running:
         assert running.is_healthy()
@@ -458,7 +458,7 @@ def test_the_shared_port_can_be_bound_twice_and_a_taken_one_not() -> None:
         bound("127.0.0.1", taken.getsockname()[1])
 
 
-def test_the_server_says_nothing_about_itself_in_headers(tmp_path: Path) -> None:
+def test_the_server_has_no_header_about_itself(tmp_path: Path) -> None:
     app = App(Config())
     chosen = options(Config(server=ServerConfig(shutdown_seconds=0.2)), app)
     app.close_log()
@@ -541,7 +541,7 @@ def test_slow_heads_and_silent_connections_end(tmp_path: Path, workers: str) -> 
         assert running.is_healthy()
 
 
-def test_silent_connections_lock_nobody_out_at_a_low_limit_of_files(tmp_path: Path) -> None:
+def test_silent_connections_lock_no_client_out_at_a_low_limit_of_files(tmp_path: Path) -> None:
     with process(tmp_path, SCRIPTED, files=128) as running:
         wait_until(lambda: "128 open files are allowed, which is enough for 40 connections" in running.output)
         silent = [connected(running.port) for _ in range(200)]

@@ -33,7 +33,7 @@ def lines_of(form: str = "text", level: str = "info", *records: Record) -> list[
     return target.getvalue().split("\n")[:-1]
 
 
-def test_a_line_in_words() -> None:
+def test_a_log_line_as_text() -> None:
     record = Record(
         request_id="req_1",
         dialect="chat",
@@ -61,7 +61,7 @@ def test_a_line_in_words() -> None:
     ("asked", "sent", "words"),
     [("claude-x-20250929", "claude-x", " sent-as=claude-x"), ("b/m", "m", ""), ("m", "m", ""), ("m", "", "")],
 )
-def test_a_name_that_was_read_as_another_is_told(asked: str, sent: str, words: str) -> None:
+def test_a_name_that_was_read_as_another_is_reported(asked: str, sent: str, words: str) -> None:
     record = Record(request_id="req_1", dialect="chat", model=asked, backend="b", sent_model=sent, status=200)
     (line,) = lines_of("text", "info", record)
     assert line.endswith(f"0.0ms{words}")
@@ -103,7 +103,7 @@ def _calls() -> CallTally:
 
 
 @pytest.mark.parametrize("level", ["warning", "info", "debug", "trace"])
-def test_tools_that_nobody_offered_are_named_at_every_level(level: str) -> None:
+def test_tools_that_were_not_offered_are_named_at_every_level(level: str) -> None:
     lines = lines_of("text", level, Record(request_id="req_1", tally=_calls()))
     assert lines[-1].endswith(' unknown-tools=wether,"a name that no tool can have"')
     named = json.loads(lines_of("json", level, Record(tally=_calls()))[-1])["unknown_tools"]
@@ -137,7 +137,7 @@ def test_what_other_libraries_say_is_among_the_lines(form: str) -> None:
     assert "ValueError: inner" in target.getvalue()
 
 
-def test_a_pipe_that_nobody_reads_costs_lines_and_nothing_else() -> None:
+def test_a_pipe_without_reader_costs_lines_and_nothing_else() -> None:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     log = Log("info", "text", os.fdopen(writing, "w"))
@@ -215,7 +215,7 @@ class Fragile(io.StringIO):
         return super().write(text)
 
 
-def test_the_log_goes_on_after_an_error() -> None:
+def test_the_log_continues_after_an_error() -> None:
     target = Fragile()
     log = Log("info", "text", target)
     log.request(Record(request_id="req_1"))
@@ -277,7 +277,7 @@ def test_each_model_request_has_one_json_object(upstream: Upstream, capfd: pytes
     assert "SECRET" not in str(lines)
 
 
-def test_a_quiet_log_leaves_out_what_is_only_good_to_know() -> None:
+def test_a_quiet_log_omits_information() -> None:
     target = io.StringIO()
     log = Log("warning", "text", target)
     log.say("info", "a window came")

@@ -88,7 +88,7 @@ def test_few_pipelined_requests_are_parsed_and_the_rest_is_not_read() -> None:
     run_connection(play)
 
 
-def test_a_client_that_leaves_is_noticed_behind_a_pipelined_request() -> None:
+def test_a_disconnect_is_noticed_behind_a_pipelined_request() -> None:
     async def play(line: Line, slow: Slow) -> None:
         await line.hear(GET + GET)
         assert not line.wire.is_paused
@@ -99,7 +99,7 @@ def test_a_client_that_leaves_is_noticed_behind_a_pipelined_request() -> None:
     run_connection(play)
 
 
-def test_a_body_that_nobody_takes_is_not_read() -> None:
+def test_a_body_that_the_application_ignores_is_not_read() -> None:
     async def main() -> None:
         taken = asyncio.Event()
 

@@ -67,7 +67,7 @@ def test_processes_add_up_and_writing_again_does_not(opened: Callable[[Path], St
     asyncio.run(main())
 
 
-def test_a_restart_goes_on_from_what_is_there(tmp_path: Path) -> None:
+def test_a_restart_resumes_from_what_is_stored(tmp_path: Path) -> None:
     async def life() -> None:
         store = sqlite(tmp_path)
         writer = Recorder(store, counting("a", "b"), no_error)
@@ -150,7 +150,7 @@ class Faulty(MemoryStore):
         return await super().append(owner, conversation, items)  # type: ignore[arg-type] # handed on
 
 
-def test_an_unexpected_error_is_reported_once_and_writing_goes_on() -> None:
+def test_an_unexpected_error_is_reported_once_and_writing_continues() -> None:
     async def main() -> None:
         reported: list[InternalError] = []
         store = Faulty(max_bytes=1 << 20, max_age=1e9)
@@ -188,7 +188,7 @@ def test_damaged_lines_are_passed_over() -> None:
     asyncio.run(main())
 
 
-def test_a_gateway_leaves_its_counts_in_its_file(tmp_path: Path) -> None:
+def test_a_gateway_stores_its_counts_in_its_file(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     config = Config(server=server_config(), store=StoreConfig(kind="sqlite", path=str(file)))
     body = {"model": "demo/echo-tools", "messages": [{"role": "user", "content": "hi"}]}

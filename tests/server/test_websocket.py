@@ -142,7 +142,7 @@ def test_an_application_may_refuse_with_a_status() -> None:
     asyncio.run(main())
 
 
-def test_pings_are_answered_unless_nobody_reads() -> None:
+def test_pings_are_answered_unless_the_client_stops_reading() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(frame(PING, b"x", MASK))
         stage.socket.pause_writing()
@@ -166,7 +166,7 @@ def test_both_say_goodbye() -> None:
     run_connection(play)
 
 
-def test_a_client_that_leaves_is_answered() -> None:
+def test_a_close_frame_is_answered() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(frame(CLOSE, close_payload(1000, "bye"), MASK))
         assert parse_close(frames_in(stage.wire)[0].data) == (1000, "")
@@ -185,7 +185,7 @@ def test_a_client_that_leaves_is_answered() -> None:
         (frame(TEXT, b"\xff", MASK), 1007, "UTF-8"),
     ],
 )
-def test_who_breaks_the_rules_is_told_and_left(data: bytes, code: int, why: str) -> None:
+def test_a_protocol_error_closes_the_connection_with_a_reason(data: bytes, code: int, why: str) -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(data)
         found, reason = parse_close(frames_in(stage.wire)[0].data)

@@ -59,7 +59,7 @@ def test_secrets_are_found_by_form_and_by_comparison(secret: str) -> None:
     assert "look: [hidden] there" in shown
 
 
-def test_longer_secrets_are_replaced_first_and_short_words_ignored() -> None:
+def test_longer_secrets_are_replaced_first_and_short_ones_ignored() -> None:
     redaction = Redaction(["12345678", "12345678-and-more", "cat"])
     assert redaction.text("12345678-and-more 12345678 cat") == f"{HIDDEN} {HIDDEN} cat"
 

@@ -106,7 +106,7 @@ def test_deeply_nested_messages_are_traced_without_content(tmp_path: Path) -> No
     assert traced.entries[-1]["message"] is None
 
 
-def test_uninstalling_leaves_a_later_trace_active() -> None:
+def test_uninstalling_keeps_a_later_trace_active() -> None:
     with tracing() as first:
         with tracing() as second:
             wire_trace.sent("b", "x", {})

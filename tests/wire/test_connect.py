@@ -98,7 +98,7 @@ def test_H157_every_prefix_of_a_stream_ends_in_an_error() -> None:
     assert "with 7 of 8 bytes" in str(read(STREAM[:7])[-1])
 
 
-def test_the_end_is_told_once_and_nothing_comes_after_it() -> None:
+def test_the_end_is_sent_once_and_nothing_after_it() -> None:
     decoder = ConnectDecoder()
     assert decoder.feed(end() + frame(b"late") + b"\xff" * 9) == [ConnectEnd()]
     assert decoder.is_ended

@@ -58,7 +58,7 @@ def test_any_string_can_be_written(text: str) -> None:
         (rb'["\ud800"', "delimiter"),
     ],
 )
-def test_what_is_not_json_is_refused_in_words(data: bytes, words: str) -> None:
+def test_what_is_not_json_is_refused_with_a_message(data: bytes, words: str) -> None:
     with pytest.raises(BadJson, match=words):
         decode(data)
 

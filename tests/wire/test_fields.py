@@ -84,7 +84,7 @@ def test_found_text_is_quoted_and_bounded() -> None:
         (None, "null"),
     ],
 )
-def test_kinds_in_words(value: Any, words: str) -> None:
+def test_names_of_kinds(value: Any, words: str) -> None:
     assert fields.kind_of(value) == words
 
 

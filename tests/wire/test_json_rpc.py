@@ -84,7 +84,7 @@ def test_garbled_lines_are_marked_and_good_ones_come_through_in_order(given_line
         (b'{"error":[[]],"id":1}', RpcResponse(id=1, error={"message": "the error is no object"})),
     ],
 )
-def test_messages_are_told_apart_by_their_members(line: bytes, message: Incoming) -> None:
+def test_messages_are_distinguished_by_their_members(line: bytes, message: Incoming) -> None:
     assert message_in(line) == message
 
 
@@ -92,7 +92,7 @@ def test_messages_are_told_apart_by_their_members(line: bytes, message: Incoming
     "line",
     [b'{"id":1}', b'{"id":true,"method":"m"}', b'{"id":[],"result":1}', b'{"method":7,"id":1,"result":1}', b"{}"],
 )
-def test_what_is_no_message_says_so(line: bytes) -> None:
+def test_what_is_no_message_is_rejected(line: bytes) -> None:
     found = message_in(line)
     assert isinstance(found, BadLine)
     assert "neither a request" in found.why
@@ -121,7 +121,7 @@ def test_one_message_is_one_line_whatever_is_in_it() -> None:
     assert json.loads(encode(notification("m"))) == {"method": "m"}
 
 
-def test_whoever_has_read_enough_need_not_read_on() -> None:
+def test_a_reader_may_stop_early() -> None:
     lines = LineReader()
     found = lines.feed(b'{"method":"a"}\n' + b"junk\n" * 100_000)
     assert (next(found), lines.size) == (RpcNotification(method="a"), 14)

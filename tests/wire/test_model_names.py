@@ -42,7 +42,7 @@ def stems(name: str) -> list[str]:
         ("claude-sonnet-4-5-v1:0", "claude-sonnet-4-5-v1:0", "", ""),
     ],
 )
-def test_what_a_listed_name_says(name: str, stem: str, date: str, provider: str) -> None:
+def test_the_meaning_of_a_listed_name(name: str, stem: str, date: str, provider: str) -> None:
     spelling = spelling_of(name)
     assert spelling is not None
     assert (spelling.stem, spelling.date, spelling.provider, spelling.effort) == (stem, date, provider, "")

@@ -98,11 +98,11 @@ def test_a_server_refuses_what_is_not_masked_or_too_long() -> None:
     assert (plain.value.code, long.value.code) == (1002, 1009)
 
 
-def test_what_a_server_says_is_not_masked() -> None:
+def test_frames_of_a_server_are_not_masked() -> None:
     assert frame(TEXT, b"Hello") == served(TEXT, b"Hello")
 
 
-def test_a_close_says_why_in_few_words() -> None:
+def test_a_close_frame_has_a_short_reason() -> None:
     assert parse_close(close_payload(1001, "later")) == (1001, "later")
     assert parse_close(b"") == (1005, "")
     code, reason = parse_close(close_payload(4000, "ä" * 100))

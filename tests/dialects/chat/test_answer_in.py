@@ -129,7 +129,7 @@ def test_the_legacy_function_call() -> None:
     assert calls_in(*pieces, end=chunk(finish="function_call") + DONE) == [("", "first", ONE)]
 
 
-def test_H028_stop_after_calls_is_said_to_be_irregular() -> None:
+def test_H028_stop_after_calls_is_irregular() -> None:
     wire = ROLE + chunk(call(0, "x", "first", ONE)) + chunk(finish="stop") + DONE
     assert "hides" in irregular_in("chat", wire)
 
@@ -171,7 +171,7 @@ def test_H008_the_same_in_a_body() -> None:
     assert [choice.reason for choice in answer.finished.choices] == ["tool_calls"]
 
 
-def test_H005_two_choices_stay_two_when_two_were_asked_for() -> None:
+def test_H005_two_requested_choices_stay_two() -> None:
     request = make_request("chat", n=2)
     wire = chunk({"content": "a"}) + chunk(call(0, "x", "first", ONE), index=1) + chunk({"content": "b"})
     answer = answer_in("chat", wire, chunk(finish="stop"), chunk(finish="tool_calls", index=1), DONE, request=request)
@@ -221,7 +221,7 @@ def test_a_mark_without_finish_reason_after_text_is_an_end() -> None:
     ],
     ids=["object", "no status", "words", "event", "H114", "html", "list", "with choices", "finish"],
 )
-def test_H154_an_error_in_mid_stream_is_told_in_its_words(frame: bytes, status: int, words: str) -> None:
+def test_H154_an_error_in_mid_stream_keeps_its_message(frame: bytes, status: int, words: str) -> None:
     for before in (b"", ROLE + chunk({"content": "abc"})):
         error = failure(events_in("chat", before, frame)).error
         assert error.status == status
@@ -244,7 +244,7 @@ def test_a_call_without_a_name_is_a_failure_in_a_stream_and_in_a_body() -> None:
     assert "without a name" in failure(body_in("chat", json.dumps(body).encode())).error.message
 
 
-def test_a_thought_comes_before_the_words_of_its_chunk() -> None:
+def test_reasoning_precedes_the_text_of_its_chunk() -> None:
     answer = answer_in("chat", chunk({"content": "b", "reasoning_content": "a"}), chunk(finish="stop"), DONE)
     assert answer.parts_of(0) == (Reasoning(text="a", extra={"chat": {}}), Text(text="b"))
 

@@ -82,7 +82,7 @@ def test_an_empty_answer_still_has_its_role_and_end() -> None:
     assert frames(out("chat", [finished()]))[-1] == ("", "[DONE]")
 
 
-def test_H145_usage_only_where_it_was_asked_for() -> None:
+def test_H145_usage_only_where_it_was_requested() -> None:
     wire = out("chat", [STARTED, finished()], make_request("chat", stream_options=None))
     assert b'"usage"' not in wire
 

@@ -40,7 +40,7 @@ def test_a_regular_body_is_regular() -> None:
         {"choices": [{"index": 0, "message": MESSAGE, "finish_reason": "STOP"}]},
     ],
 )
-def test_what_is_wrong_in_it_is_said_and_does_no_harm(members: dict[str, Any]) -> None:
+def test_faults_in_it_are_reported_and_harmless(members: dict[str, Any]) -> None:
     events, irregular = body_events(make_request("chat"), body(**members))
     assert irregular
     assert isinstance(events[-1], Finished)
@@ -110,7 +110,7 @@ def test_calls_of_two_choices_do_not_mix(order: str) -> None:
     assert losses(events) == [LOSS]
 
 
-def test_where_two_were_asked_for_both_count() -> None:
+def test_where_two_were_requested_both_count() -> None:
     wire = b"".join(fragments("x", ONE, 0) + fragments("y", TWO, 1))
     events = events_in("chat", wire, ends(0, 1), request=make_request("chat", n=2))
     assert fold(events).parts_of(0) == (FIRST,)
@@ -150,7 +150,7 @@ def test_text_behind_the_calls_of_a_half_is_lost_and_reported() -> None:
     assert losses(events) == [LOSS]
 
 
-def test_where_the_first_choice_says_nothing_the_second_is_the_answer() -> None:
+def test_where_the_first_choice_is_empty_the_second_is_the_answer() -> None:
     for before in ([], [chunk(ROLE), chunk(finish="stop")]):
         text = chunk({**ROLE, "content": "I look."}, index=1)
         events = events_in("chat", *before, text, *fragments("y", TWO, 1), ends(1))

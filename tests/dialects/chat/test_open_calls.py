@@ -54,7 +54,7 @@ def test_H015_H049_a_header_on_a_whole_call_is_a_copy_or_another_call() -> None:
     assert [call.value for call in calls.all] == [{"a": 1}, {"a": 2}]
 
 
-def test_a_header_in_the_middle_of_a_call_goes_on_with_it() -> None:
+def test_a_header_in_the_middle_of_a_call_continues_it() -> None:
     calls = OpenCalls()
     known = opened(calls, "f", '{"a"', 0, "x")
     assert calls.find(CallDelta(index=0, id="y"), "f") is known

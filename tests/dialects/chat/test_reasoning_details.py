@@ -80,7 +80,7 @@ def test_a_proof_that_comes_twice_is_one_and_one_in_halves_is_whole() -> None:
     assert merged(halves) == [GEMINI]
 
 
-def test_without_an_index_only_words_go_on() -> None:
+def test_without_an_index_only_text_continues() -> None:
     text = {"type": "reasoning.text", "text": "a"}
     assert merged([text], [text | {"text": "b", "signature": "s"}]) == [text | {"text": "ab", "signature": "s"}]
     sealed = {"type": "reasoning.encrypted", "data": "a"}
@@ -94,7 +94,7 @@ def test_what_is_no_entry_stays_as_it_is(odd: Any) -> None:
     assert merged([SIGNED, odd, GEMINI]) == [SIGNED, odd, GEMINI]
 
 
-def test_nothing_that_a_later_piece_leaves_out_is_forgotten() -> None:
+def test_members_that_a_later_piece_omits_are_kept() -> None:
     first = {"type": "reasoning.text", "text": "a", "id": "t1", "format": CLAUDE, "index": 0, "new": {"kept": 1}}
     later = {"type": "reasoning.text", "text": None, "id": None, "format": None, "index": 0, "signature": "s"}
     assert merged([first], [later]) == [first | {"signature": "s"}]
@@ -130,14 +130,14 @@ def test_cutting_a_stream_anywhere_changes_nothing() -> None:
         assert events_in("chat", *pieces(wire, [cut])) == whole
 
 
-def test_H074_a_proof_without_words_stands_before_its_call() -> None:
+def test_H074_a_signature_without_text_precedes_its_call() -> None:
     delta = {"content": "", "reasoning_details": [GEMINI], **call(0, "call_1", "look", '{"q":1}')}
     parts = answer_in("chat", chunk({"role": "assistant", "content": "Hm."}), chunk(delta), FINISH).parts_of(0)
     assert [type(part) for part in parts] == [Text, Reasoning, ToolCall]
     assert details_of(parts) == [GEMINI]
 
 
-def test_a_signature_behind_the_first_words_still_completes_its_thought() -> None:
+def test_a_signature_after_the_first_text_still_completes_its_reasoning() -> None:
     wire = [
         chunk({"role": "assistant", "reasoning": "Let me look.", "reasoning_details": CLAUDE_PIECES[:2]}),
         chunk({"content": "Well."}),
@@ -199,7 +199,7 @@ def test_a_client_gets_the_pieces_as_they_come_or_the_whole_once() -> None:
     assert written(whole, is_stream=True) == [[SIGNED]]
 
 
-def test_pieces_that_have_left_untouched_are_not_told_again() -> None:
+def test_pieces_that_were_forwarded_are_not_sent_again() -> None:
     """Where the encoder takes over in the middle of a thought."""
     events = events_in("chat", *claude_stream())
     encoder = DIALECTS["chat"].encoder(AnswerContext(request=make_request("chat"), mint=numbered_ids(), now=1))
@@ -228,7 +228,7 @@ def test_one_list_is_handed_on_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("code", [429, 502, "odd"])
-def test_H154_a_provider_that_fails_in_a_200_is_an_error_in_its_words(code: Any) -> None:
+def test_H154_a_provider_that_fails_in_a_200_is_an_error_with_its_message(code: Any) -> None:
     """OpenRouter tells it beside the choices, or in one of them with the finish reason error."""
     status = code if isinstance(code, int) else 502
     error = {"code": code, "message": "Provider returned error", "metadata": {"provider_name": "X"}}

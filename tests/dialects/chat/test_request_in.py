@@ -148,7 +148,7 @@ def test_what_a_good_request_means() -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", GONE])
-def test_an_assistant_may_have_no_words(content: Any) -> None:
+def test_an_assistant_may_have_no_text(content: Any) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
     message: dict[str, Any] = {"role": "assistant", "content": content, "tool_calls": [call]}
     if content is GONE:

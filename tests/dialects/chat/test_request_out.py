@@ -102,7 +102,7 @@ def test_H141_the_developer_becomes_system_where_it_is_unknown() -> None:
     assert messages_of(developer, HI, profile=OPENAI_CHAT)[0]["role"] == "developer"
 
 
-def test_H111_an_assistant_that_only_calls_says_an_empty_text_where_templates_read_it() -> None:
+def test_H111_an_assistant_that_only_calls_has_empty_text_where_templates_read_it() -> None:
     turn = (HI, message_of("assistant", CALL), message_of("tool", ToolResult(call_id="c", parts=(Text(text="r"),))))
     assert messages_of(*turn)[1]["content"] == ""
     assert messages_of(*turn, profile=OPENAI_CHAT)[1]["content"] is None
@@ -143,7 +143,7 @@ def test_H082_thoughts_go_back_only_where_the_back_end_wants_them() -> None:
     assert messages_of(thought, profile=DEEPSEEK)[0]["reasoning_content"] == "hm"
 
 
-def test_a_freeform_call_is_written_in_the_words_of_chat() -> None:
+def test_a_freeform_call_is_written_as_a_custom_call_of_chat() -> None:
     call = ToolCall(id="c", name="patch", raw='***"x"', kind="custom")
     body, _ = write(message_of("assistant", call))
     assert body["messages"][0]["tool_calls"] == [
@@ -230,7 +230,7 @@ def test_an_assistant_holds_text_only() -> None:
     assert [loss.feature for loss in losses] == ["media.image", "part.web_search_call"]
 
 
-def test_an_assistant_message_that_says_nothing_here_is_none() -> None:
+def test_an_empty_assistant_message_is_dropped() -> None:
     hosted = Opaque(dialect="responses", value={"type": "web_search_call", "id": "ws_1"})
     body, losses = write(HI, message_of("assistant", hosted), message_of("assistant", Reasoning(text="t")), HI)
     assert [one["role"] for one in body["messages"]] == ["user", "user"]

@@ -31,7 +31,7 @@ def written(request: Request) -> Any:
     return json.loads(chat.encode_request(request, PLAIN_CHAT).body)
 
 
-def test_a_flat_tool_is_a_tool_and_leaves_in_the_form_of_the_dialect() -> None:
+def test_a_flat_tool_is_accepted_and_sent_in_the_form_of_the_dialect() -> None:
     flat, nested = read(tools=[FLAT, NESTED]), read(tools=[NESTED, NESTED])
     assert [(tool.name, tool.schema, tool.strict, tool.description) for tool in flat.tools] == [
         (tool.name, tool.schema, tool.strict, tool.description) for tool in nested.tools
@@ -40,7 +40,7 @@ def test_a_flat_tool_is_a_tool_and_leaves_in_the_form_of_the_dialect() -> None:
     assert written(flat)["tools"] == [NESTED, NESTED]
 
 
-def test_a_flat_choice_leaves_in_the_form_of_the_dialect() -> None:
+def test_a_flat_choice_is_sent_in_the_form_of_the_dialect() -> None:
     request = read(tools=[NESTED], tool_choice={"type": "function", "name": "weather"})
     assert request.tool_choice is not None
     assert request.tool_choice.names == ("weather",)

@@ -53,7 +53,7 @@ def test_a_stream_with_text_and_calls() -> None:
     assert (answer.finished.usage.input, answer.finished.usage.output) == (9, 5)
 
 
-def test_a_body_says_the_same() -> None:
+def test_a_whole_body_gives_the_same_answer() -> None:
     found = fold(body(candidate({"text": "hm", "thought": True}, {"text": "I look."}, gemini_call("a", "weather", {}))))
     assert [type(ended.part) for ended in found.parts] == [Reasoning, Text, ToolCall]
     assert found.finished.choices[0].reason == "tool_calls"
@@ -83,7 +83,7 @@ def test_H029_only_the_last_end_counts() -> None:
 
 @pytest.mark.parametrize("is_stream", [True, False])
 @pytest.mark.parametrize("finish", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"])
-def test_a_call_that_the_model_wrote_wrong_is_an_error_with_its_words(finish: str, is_stream: bool) -> None:
+def test_a_call_that_the_model_wrote_wrong_is_an_error_with_its_text(finish: str, is_stream: bool) -> None:
     value = candidate({"text": "x"}, finish=finish, finishMessage="print(default_api.f(")
     error = failure(events(sse(value)) if is_stream else body(value)).error
     assert error.code == "malformed_tool_call"
@@ -175,7 +175,7 @@ def test_a_nameless_call_is_garbage() -> None:
     assert failure(body(candidate({"functionCall": {"args": {}}}))).error.code == "upstream_garbage"
 
 
-def test_a_second_candidate_where_one_was_asked_for_is_left_out_and_reported() -> None:
+def test_a_second_candidate_where_one_was_requested_is_dropped_and_reported() -> None:
     wire = [
         gemini_chunk(gemini_call("x", "f", {"a": 1})),
         gemini_chunk(gemini_call("y", "f", {"b": 2}), index=1),
@@ -255,7 +255,7 @@ def test_pieces_of_text_are_one_part_and_of_a_body_each_its_own() -> None:
     assert whole == [Text(text="a"), *(Text(text=text, is_continuation=True) for text in "bc")]
 
 
-def test_thoughts_and_words_are_kept_apart() -> None:
+def test_reasoning_and_text_are_separate() -> None:
     found = parts_of(
         chunk({"text": "let ", "thought": True}),
         chunk({"text": "me", "thought": True}, {"text": "So"}),
@@ -314,7 +314,7 @@ def test_H074_a_signature_at_the_end_belongs_to_the_answer() -> None:
     assert choice.extra == {"gemini": {"thoughtSignature": "QQ=="}}
 
 
-def test_H029_an_end_that_goes_on_is_no_end() -> None:
+def test_H029_events_after_an_end_continue_the_answer() -> None:
     candidate = Candidate(Assembly(), 0, frozenset())
     candidate.read(chunk({"text": "a"}, finishReason="STOP"), is_whole=False)
     assert candidate.finish == "STOP"
@@ -339,7 +339,7 @@ def test_H028_how_it_ended(finish: str, has_call: bool, reason: str) -> None:
     assert (choice.reason, choice.raw_reason) == (reason, finish)
 
 
-def test_why_it_was_stopped_is_told_where_nothing_else_is() -> None:
+def test_the_stop_reason_is_sent_where_nothing_else_is() -> None:
     refused = {"finishReason": "PROHIBITED_CONTENT", "finishMessage": "Not this."}
     (told,) = parts_of(refused)
     assert told == Refusal(text="The provider ended the answer: PROHIBITED_CONTENT. Not this.", extra={"gemini": {}})
@@ -352,12 +352,12 @@ def test_H054_a_name_that_had_to_change_is_the_tools_own_again() -> None:
     assert part.name == "3d"
 
 
-def test_a_call_without_a_name_is_nobodys() -> None:
+def test_a_call_without_a_name_is_rejected() -> None:
     with pytest.raises(Nameless):
         parts_of(chunk({"functionCall": {"args": {}}}))
 
 
-def test_arguments_in_pieces_are_left_to_who_asked_for_them() -> None:
+def test_arguments_in_pieces_only_where_they_were_requested() -> None:
     pieces = [
         {"functionCall": {"name": "f", "willContinue": True}},
         {"functionCall": {"partialArgs": [{"jsonPath": "$.a", "stringValue": "x"}]}},

@@ -140,7 +140,7 @@ def test_H074_its_own_signatures_stay_where_they_were() -> None:
         (Choice(reason="other"), "OTHER"),
     ],
 )
-def test_how_it_ended_in_its_own_words(choice: Choice, word: str) -> None:
+def test_finish_reasons_of_gemini(choice: Choice, word: str) -> None:
     assert finish_of(choice) == {"finishReason": word}
 
 
@@ -153,7 +153,7 @@ def test_a_blocked_prompt_has_no_candidate() -> None:
     assert "candidates" not in last
 
 
-def test_what_another_dialect_refused_is_said() -> None:
+def test_a_refusal_of_another_dialect_is_reported() -> None:
     events = events_of(Refusal(text="I cannot."), choice=Choice(reason="refused"))
     assert parts_in(chunks(*events)) == [{"text": "I cannot."}]
     assert parts_in([body_out("gemini", events)]) == [{"text": "I cannot."}]
@@ -199,7 +199,7 @@ def test_its_own_answer_comes_out_as_it_came_in() -> None:
     assert body_out("gemini", body_in("gemini", json.dumps(value).encode())) == value
 
 
-def test_a_stream_taken_over_goes_on_where_it_was() -> None:
+def test_a_stream_that_is_taken_over_continues_where_it_was() -> None:
     """What left as it came was only observed."""
     events = events_in("gemini", REGULAR["gemini"])
     writer = GeminiStreamEncoder(AnswerContext(request=make_request("gemini"), mint=numbered_ids(), now=NOW))

@@ -121,7 +121,7 @@ def test_ids_pair_where_both_sides_have_them_and_names_where_one_has_not() -> No
         ({"temp": 18, "id": 12345678901234567890123}, False, '{"temp":18,"id":12345678901234567890123}'),
     ],
 )
-def test_H093_what_a_response_says(response: Any, is_error: bool, text: str) -> None:
+def test_H093_text_of_a_function_response(response: Any, is_error: bool, text: str) -> None:
     (result,) = parts_of(responded("f", response), role="user")
     assert isinstance(result, ToolResult)
     assert (result.is_error, result.parts) == (is_error, (Text(text=text),))
@@ -197,15 +197,15 @@ def test_mistakes_are_named_by_their_place(contents: Any, where: str) -> None:
     [
         ({"role": "robot", "parts": [{"text": "a"}]}, Text(text="a"), "contents[0].role", "role"),
         ({"role": "user", "parts": 5}, Text(text="5"), "contents[0].parts", "form"),
-        (said("user", 5), Text(text="5"), "contents[0].parts[0]", "form"),
-        (said("user", {"text": 5}), Text(text='{"text":5}'), "contents[0].parts[0]", "form"),
-        (said("model", {"functionCall": 5}), Text(text='{"functionCall":5}'), "contents[0].parts[0]", "form"),
-        (said("model", {"functionCall": {"name": ""}}), ToolCall(id="call_1", name="unknown_tool", raw="{}", args={}), "contents[0].parts[0]", "form"),
-        (said("model", {"functionCall": {"name": "f", "args": [1]}}), ToolCall(id="call_1", name="f", raw="[1]"), "contents[0].parts[0]", "form"),
-        (said("model", {"functionCall": {"name": "f", "args": '{"a":1}'}}), ToolCall(id="call_1", name="f", raw='{"a":1}', args={"a": 1}), "contents[0].parts[0]", "form"),
-        (said("user", {"functionResponse": {"name": "f", "response": "x"}}), ToolResult(call_id="unknown_f", name="f", parts=(Text(text="x"),)), "contents[0].parts[0]", "form"),
-        (said("user", {"inlineData": {"mimeType": "x"}}), Text(text='{"inlineData":{"mimeType":"x"}}'), "contents[0].parts[0]", "form"),
-        (said("user", {"fileData": 1}), Text(text='{"fileData":1}'), "contents[0].parts[0]", "form"),
+        (message_of("user", 5), Text(text="5"), "contents[0].parts[0]", "form"),
+        (message_of("user", {"text": 5}), Text(text='{"text":5}'), "contents[0].parts[0]", "form"),
+        (message_of("model", {"functionCall": 5}), Text(text='{"functionCall":5}'), "contents[0].parts[0]", "form"),
+        (message_of("model", {"functionCall": {"name": ""}}), ToolCall(id="call_1", name="unknown_tool", raw="{}", args={}), "contents[0].parts[0]", "form"),
+        (message_of("model", {"functionCall": {"name": "f", "args": [1]}}), ToolCall(id="call_1", name="f", raw="[1]"), "contents[0].parts[0]", "form"),
+        (message_of("model", {"functionCall": {"name": "f", "args": '{"a":1}'}}), ToolCall(id="call_1", name="f", raw='{"a":1}', args={"a": 1}), "contents[0].parts[0]", "form"),
+        (message_of("user", {"functionResponse": {"name": "f", "response": "x"}}), ToolResult(call_id="unknown_f", name="f", parts=(Text(text="x"),)), "contents[0].parts[0]", "form"),
+        (message_of("user", {"inlineData": {"mimeType": "x"}}), Text(text='{"inlineData":{"mimeType":"x"}}'), "contents[0].parts[0]", "form"),
+        (message_of("user", {"fileData": 1}), Text(text='{"fileData":1}'), "contents[0].parts[0]", "form"),
     ],
 )  # fmt: skip
 def test_other_forms_are_read_and_noted_by_their_place(content: Any, part: Part, where: str, kind: str) -> None:

@@ -41,7 +41,7 @@ def test_a_status_has_its_word(status: int, word: str) -> None:
     assert value == {"code": status, "message": "it broke.", "status": word}
 
 
-def test_what_the_back_end_said_comes_back_as_it_was() -> None:
+def test_the_output_of_the_back_end_comes_back_unchanged() -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.QuotaFailure"}]
     error = decode_error(400, wire(400, "FAILED_PRECONDITION", "User location", details=details), {})
     assert shown(error) == {
@@ -55,7 +55,7 @@ def test_what_the_back_end_said_comes_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["chat", "responses", "messages", "gemini"])
-def test_an_error_is_told_in_every_dialect_and_comes_from_each(dialect: str) -> None:
+def test_an_error_is_encoded_and_decoded_in_every_dialect(dialect: str) -> None:
     error = decode_error(429, wire(429, "RESOURCE_EXHAUSTED", "Quota exceeded"), {})
     assert shown(error, dialect)["message"] == "Quota exceeded"
     body = DIALECTS[dialect].encode_error(BadRequest("wrong.", status=404), "r")
@@ -71,7 +71,7 @@ def test_a_key_that_is_wrong_is_no_fault_of_the_form() -> None:
     assert shown(error, "messages")["type"] == "authentication_error"
 
 
-def test_how_long_to_wait_is_told_where_everybody_reads_it() -> None:
+def test_the_retry_delay_is_sent_where_clients_read_it() -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"}]
     error = decode_error(429, wire(429, "RESOURCE_EXHAUSTED", details=details), {})
     assert error.headers["retry-after"] == "35"
@@ -79,7 +79,7 @@ def test_how_long_to_wait_is_told_where_everybody_reads_it() -> None:
     assert kept.headers["retry-after"] == "3"
 
 
-def test_H146_a_prompt_that_is_too_long_is_known_by_the_words_of_each_side() -> None:
+def test_H146_a_prompt_that_is_too_long_is_recognized_by_each_error_message() -> None:
     message = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
     error = decode_error(400, wire(400, "INVALID_ARGUMENT", message), {})
     assert error.code == "context_length_exceeded"
@@ -89,7 +89,7 @@ def test_H146_a_prompt_that_is_too_long_is_known_by_the_words_of_each_side() -> 
     assert shown(error)["message"] == message
 
 
-def test_an_error_in_a_stream_tells_its_status() -> None:
+def test_an_error_in_a_stream_has_its_status() -> None:
     assert stream_error({"error": {"code": 503, "message": "later"}}, b"").status == 503
     assert stream_error({"error": {"message": "later", "status": "RESOURCE_EXHAUSTED"}}, b"").status == 429
     assert stream_error({"error": {"message": "later"}}, b"").status == 502

@@ -104,14 +104,14 @@ def test_unknown_members_ride_along() -> None:
     assert request.metadata == {"team": "x"}
 
 
-def test_a_request_with_a_seal_is_written_anew() -> None:
+def test_a_request_with_a_seal_is_encoded_again() -> None:
     seal = sealed_out(Reasoning(text="", redacted="b3BhcXVl", extra={"messages": {}}))
     content = {"role": "model", "parts": [{"text": "", "thought": True, "thoughtSignature": seal}, {"text": "x"}]}
     body = {"contents": [*HI["contents"], content]}
     assert decode_call(json.dumps(body).encode(), {}, model="m", is_stream=False).wire == b""
 
 
-def test_a_count_is_asked_for_with_contents_alone_or_all() -> None:
+def test_a_token_count_is_requested_with_contents_alone_or_all() -> None:
     plain = decode_count_request(json.dumps(HI).encode(), {}, model="m")
     assert json.loads(plain.wire) == HI
     inner = {"generateContentRequest": {**HI, "model": "models/alias", "tools": [{"googleSearch": {}}]}}
@@ -202,7 +202,7 @@ def test_a_schema_of_the_older_form_is_read_as_json_schema() -> None:
     }
 
 
-def test_a_schema_nobody_can_read_is_refused() -> None:
+def test_an_unreadable_schema_is_refused() -> None:
     deep: Any = {"type": "OBJECT"}
     for _ in range(5000):
         deep = {"type": "ARRAY", "items": deep}

@@ -60,7 +60,7 @@ def contents_of(*messages: Message, **members: Any) -> list[Any]:
     return found
 
 
-def test_the_path_is_told_with_the_body() -> None:
+def test_the_path_is_reported_with_the_body() -> None:
     encoded = encode_request(Request(model="m", messages=(HI,), stream=True), GEMINI)
     assert encoded.path == "/v1beta/models/m:streamGenerateContent?alt=sse"
     assert "model" not in json.loads(encoded.body)
@@ -161,7 +161,7 @@ def test_a_choice_among_some_offers_only_those_or_names_them() -> None:
     assert forced["toolConfig"]["functionCallingConfig"] == {"mode": "ANY", "allowedFunctionNames": ["b"]}
 
 
-def test_H072_numbers_keep_their_digits_on_our_side_and_long_ones_are_told() -> None:
+def test_H072_numbers_keep_their_digits_and_long_ones_are_reported() -> None:
     raw = '{"n":12345678901234567890123,"f":1.10}'
     request = Request(
         model="m", messages=(HI, message_of("assistant", call("x", raw=raw)), message_of("tool", result("x")))
@@ -173,7 +173,7 @@ def test_H072_numbers_keep_their_digits_on_our_side_and_long_ones_are_told() -> 
     assert not write(HI, message_of("assistant", call("x", raw='{"n":9007199254740992,"s":0.12345678901234567}')))[1]
 
 
-def test_H072_what_a_result_says_is_text_and_so_loses_no_digit() -> None:
+def test_H072_a_result_is_text_and_loses_no_digit() -> None:
     said_so = '{"id":12345678901234567890123}'
     contents = contents_of(HI, message_of("assistant", call("x")), message_of("tool", result("x", Text(text=said_so))))
     assert contents[2]["parts"][0]["functionResponse"]["response"] == {"output": said_so}
@@ -288,7 +288,7 @@ def test_H101_media_of_results_stand_behind_all_responses() -> None:
     assert kinds == ["functionResponse", "functionResponse", "text", "inlineData"]
 
 
-def test_foreign_parts_are_words() -> None:
+def test_foreign_parts_are_text() -> None:
     body, losses = write(message_of("user", Opaque(dialect="messages", value={"type": "x", "text": "words"})))
     assert body["contents"][0]["parts"] == [{"text": "words"}]
     assert losses[0].feature == "part.x"
@@ -315,7 +315,7 @@ def test_its_own_requests_keep_every_member() -> None:
     assert encoded.losses == ()
 
 
-def test_lowered_tools_of_its_own_are_written_anew_beside_those_of_the_provider() -> None:
+def test_translated_tools_are_encoded_again_beside_those_of_the_provider() -> None:
     tools = [{"functionDeclarations": [{"name": "a.b.c", "parameters": {"type": "OBJECT"}}]}, {"googleSearch": {}}]
     config = {"retrievalConfig": {}, "functionCallingConfig": {"mode": "ANY"}}
     body = {"contents": [{"parts": [{"text": "x"}]}], "tools": tools, "toolConfig": config}
@@ -358,7 +358,7 @@ def test_sampling() -> None:
     assert write_members() == ({}, [])
 
 
-def test_what_does_not_fit_is_told() -> None:
+def test_what_does_not_fit_is_reported() -> None:
     config, losses = write_members(
         sampling=Sampling(seed=1 << 40, stop=tuple("abcdefg")),
         output=OutputFormat(verbosity="low"),

@@ -124,7 +124,7 @@ def test_every_reason_has_a_word_and_every_word_a_reason() -> None:
     assert REASONS["MALFORMED_FUNCTION_CALL"] is None
 
 
-def test_the_folder_says_nothing() -> None:
+def test_the_folder_models_is_removed() -> None:
     assert plain_name("models/m") == "m"
     assert plain_name("tunedModels/m") == "tunedModels/m"
     assert plain_name("a%2Fb") == "a/b"
@@ -170,7 +170,7 @@ def test_they_come_with_their_text_and_leave_with_it() -> None:
     assert [entry["token"] for entry in chat] == ["Hi", "!"]
 
 
-def test_a_signed_text_leaves_once_with_both() -> None:
+def test_a_signed_text_is_sent_once_with_both() -> None:
     part = {"text": "Hi!", "thoughtSignature": "QQ=="}
     content = {"content": {"parts": [part], "role": "model"}, "finishReason": "STOP", "logprobsResult": RESULT}
     events = events_in("gemini", sse({"candidates": [content], "usageMetadata": {"promptTokenCount": 1}}))

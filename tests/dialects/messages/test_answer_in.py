@@ -243,7 +243,7 @@ def test_a_body_that_is_no_answer(body: bytes, words: str) -> None:
     assert words in failure(body_in("messages", body)).error.message
 
 
-def test_a_delta_that_says_nothing_before_the_answer_begins_is_nothing() -> None:
+def test_an_empty_delta_before_the_answer_is_dropped() -> None:
     wire = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{}}\n\n'
     events = DIALECTS["messages"].stream_decoder(make_request("messages")).feed(wire)
     assert events == []

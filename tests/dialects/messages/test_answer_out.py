@@ -143,7 +143,7 @@ def test_a_note_opens_a_thought_that_has_no_word_yet() -> None:
     assert blocks(out("messages", events)) == [("thinking", "hm")]
 
 
-def test_H076_thoughts_without_words_or_signature_are_no_block() -> None:
+def test_H076_reasoning_without_text_or_signature_is_no_block() -> None:
     assert (
         blocks(out("messages", [STARTED, opened(0, Reasoning(text="")), ended(0, Reasoning(text="")), finished()]))
         == []
@@ -157,7 +157,7 @@ def test_H081_a_signature_goes_out_once_and_whole() -> None:
     assert [value["delta"]["signature"] for value in values if "signature" in value.get("delta", {})] == ["c2ln"]
 
 
-def test_H144_the_start_never_says_zero() -> None:
+def test_H144_usage_at_the_start_is_never_zero() -> None:
     values = well_formed(out("messages", [STARTED, finished()]))
     assert values[0]["message"]["usage"]["input_tokens"] > 0
     assert values[-2]["usage"]["input_tokens"] == 6

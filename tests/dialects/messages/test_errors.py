@@ -32,7 +32,7 @@ def test_types_of_errors(error: GatewayError, kind: str) -> None:
     assert value == {"type": "error", "error": {"type": kind, "message": "x"}, "request_id": "req_1"}
 
 
-def test_H146_an_overflow_has_the_words_by_which_clients_know_it() -> None:
+def test_H146_an_overflow_has_the_message_that_clients_recognize() -> None:
     error = UpstreamError("maximum context length is 8", status=400, code="context_length_exceeded")
     assert faults.error_object(error)["message"].startswith("prompt is too long: ")
     own = UpstreamError("prompt is too long: 9 > 8", status=400, code="context_length_exceeded")
@@ -44,7 +44,7 @@ def test_details_for_clients_that_read_them() -> None:
     assert faults.error_object(error)["details"] == {"error_code": "y"}
 
 
-def test_the_status_of_an_error_in_a_stream_is_told_by_its_type() -> None:
+def test_the_status_of_an_error_in_a_stream_follows_from_its_type() -> None:
     value = {"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}}
     error = faults.stream_error(value, b"")
     assert (error.status, error.code, error.message) == (429, "rate_limited", "slow")
@@ -57,7 +57,7 @@ def test_errors_that_are_no_json() -> None:
 
 
 @pytest.mark.parametrize("created", [0, 1700000000, -5, 10**20, 253402300799, 253402300800])
-def test_any_time_of_a_model_can_be_told(created: int) -> None:
+def test_any_creation_time_of_a_model_can_be_encoded(created: int) -> None:
     value = json.loads(faults.encode_model(ModelLine(id="a", created=created)))
     assert value["created_at"].endswith("Z")
     assert value["display_name"] == "a"

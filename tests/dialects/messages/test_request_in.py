@@ -241,7 +241,7 @@ def test_H165_threads_are_state() -> None:
     assert state.refusal["details"]["error_code"] == "thread_unsupported_request"
 
 
-def test_a_count_is_asked_for_without_seals() -> None:
+def test_a_token_count_is_requested_without_seals() -> None:
     thought = {"type": "thinking", "thinking": "t", "signature": seal([Reasoning(text="t", encrypted="E")])}
     body = {
         "model": "m",
@@ -272,7 +272,7 @@ def test_a_thread_is_created_or_continued() -> None:
     assert not is_continuing({"thread": {"type": "create"}})
 
 
-def test_without_one_nothing_is_asked_of_the_memory() -> None:
+def test_without_one_the_store_is_not_read() -> None:
     assert state_in({}) is None
     assert state_in({"thread": None}) is None
 

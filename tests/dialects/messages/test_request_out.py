@@ -101,7 +101,7 @@ def test_H022_H024_arguments_that_are_no_object_are_kept_in_one_member() -> None
     ]
 
 
-def test_H095_a_failed_result_says_so() -> None:
+def test_H095_a_failed_result_is_marked() -> None:
     found = messages_of(HI, message_of("tool", ToolResult(call_id="c", parts=(Text(text="r"),), is_error=True)))
     assert found[0]["content"][0] == {"type": "tool_result", "tool_use_id": "c", "content": "r", "is_error": True}
 
@@ -153,18 +153,18 @@ def test_tools_and_the_choice_among_some_of_them() -> None:
     assert "tool_choice" not in write(tools=(), tool_choice=ToolChoice(mode="auto"))[0]
 
 
-def test_instructions_alone_are_said_by_the_user() -> None:
+def test_instructions_alone_become_a_user_message() -> None:
     body, losses = write(message_of("system", Text(text="a")), message_of("developer", Text(text="b")))
     assert body["system"] == "a"
     assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "b"}]}]
     assert [loss.feature for loss in losses] == ["role.system"]
 
 
-def test_an_empty_instruction_leaves_no_note() -> None:
+def test_an_empty_instruction_adds_no_note() -> None:
     assert len(messages_of(HI, message_of("assistant", Text(text="a")), message_of("developer", Text(text=" ")))) == 2
 
 
-def test_a_choice_that_is_lost_is_told_once() -> None:
+def test_a_choice_that_is_lost_is_reported_once() -> None:
     _, losses = write(tools=(Tool(name="f"),), tool_choice=ToolChoice(mode="hosted"))
     assert [loss.feature for loss in losses] == ["tool_choice"]
 
@@ -176,7 +176,7 @@ def test_many_messages_of_one_role_take_no_more_time_each() -> None:
     assert time.process_time() - begun < 5
 
 
-def test_json_without_a_schema_is_asked_for_by_an_instruction() -> None:
+def test_json_without_a_schema_is_requested_by_an_instruction() -> None:
     wanted = OutputFormat(format="json")
     body, losses = write(output=wanted)
     assert body["system"] == "Your answer must be one JSON object, and nothing else."
@@ -351,7 +351,7 @@ def test_outputs_and_users() -> None:
 @pytest.mark.parametrize(
     "model", ["claude-opus-4-7", "claude-fable-5-1", "claude-sonnet-4-6-20260101", "claude-haiku-12"]
 )
-def test_newer_models_are_told_the_effort_and_think_as_they_see_fit(model: str) -> None:
+def test_newer_models_get_the_effort_and_think_adaptively(model: str) -> None:
     choice = ToolChoice(mode="required")
     body, losses = options(model=model, thinking=Thinking(effort="xhigh"), tool_choice=choice, tools=TOOLS)
     assert body["thinking"] == {"type": "adaptive", "display": "summarized"}
@@ -418,6 +418,6 @@ def test_who_wants_to_see_no_thinking_sees_none() -> None:
     assert options(model="claude-opus-5", thinking=hidden)[0]["thinking"]["display"] == "omitted"
 
 
-def test_a_summary_of_thinking_that_is_not_asked_for_is_lost() -> None:
+def test_a_summary_of_thinking_that_is_not_requested_is_lost() -> None:
     body, losses = options(thinking=Thinking(summary="auto"))
     assert ("thinking" in body, losses) == (False, ["thinking.summary"])

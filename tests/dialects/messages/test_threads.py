@@ -76,17 +76,17 @@ def test_a_foreign_back_end_gets_the_same() -> None:
     assert request.messages[2].parts[0] == Reasoning(text="hm", signature="EqQB==")
 
 
-def test_a_paused_turn_goes_on_without_a_word() -> None:
+def test_a_paused_turn_resumes_without_text() -> None:
     body = decode(encode_request(whole(continued(messages=[])), ANTHROPIC).body)
     assert len(body["messages"]) == 2
 
 
-def test_the_beta_alone_leaves_no_empty_header() -> None:
+def test_the_beta_alone_sends_no_empty_header() -> None:
     request = read({"anthropic-beta": "message-threads-2026-08-12"}, thread={"type": "create"})
     assert complete(request, own_items(request.source, {}), PastTurns(), looks_up=False).headers == {}
 
 
-def test_what_is_not_there_is_told_as_the_runners_read_it() -> None:
+def test_a_missing_thread_is_reported_as_the_runners_read_it() -> None:
     error = not_found(State(previous="msg_1"), "msg_1")
     assert error.status == 404
     told = decode(encode_error(error, "req_1"))["error"]

@@ -36,7 +36,7 @@ def test_a_tool_the_provider_runs_has_none(kind: str) -> None:
     assert schema_for(kind, {"type": kind}) is None
 
 
-def test_an_edit_can_be_undone_only_where_the_tool_says_so() -> None:
+def test_an_edit_can_be_undone_only_where_the_tool_supports_it() -> None:
     old, new = schema_for("text_editor_20250124", {}), schema_for("text_editor_20250429", {})
     assert old is not None
     assert "undo_edit" in old.schema["properties"]["command"]["enum"]

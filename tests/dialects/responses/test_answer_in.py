@@ -134,7 +134,7 @@ def test_two_calls_that_grow_at_once() -> None:
     assert [(call.name, call.raw) for call in parts_in(wire.completed())] == [("tool_0", ONE), ("tool_1", ONE)]
 
 
-def test_deltas_after_the_end_of_their_part_are_dropped_and_said() -> None:
+def test_deltas_after_the_end_of_their_part_are_dropped_and_reported() -> None:
     wire = started().message(0, "a")
     wire.add("output_text.delta", **PLACE, delta="late", logprobs=[])
     assert parts_in(wire.completed()) == (Text(text="a", item_id="msg_0"),)
@@ -366,7 +366,7 @@ def test_an_end_for_a_call_of_another_id_than_all_that_are_done_is_another_call(
     assert [(one.id, one.name) for one in parts_in(wire.ended())] == [("call_0", "first"), ("call_1", "second")]
 
 
-def test_a_text_that_another_item_interrupts_goes_on_in_a_part_of_its_own() -> None:
+def test_a_text_that_another_item_interrupts_continues_in_its_own_part() -> None:
     wire = started().add("output_item.added", output_index=0, item=MESSAGE)
     wire.add("content_part.added", **PLACE, part={"type": "output_text", "text": "", "annotations": []})
     wire.add("output_text.delta", **PLACE, delta="a")

@@ -111,7 +111,7 @@ def test_a_text_that_outlasts_a_call_is_done_at_the_end() -> None:
     assert found[1]["type"] == "function_call"
 
 
-def test_thoughts_of_others_are_told_as_summaries_and_own_ones_as_they_were() -> None:
+def test_foreign_reasoning_is_sent_as_summaries_and_own_reasoning_unchanged() -> None:
     foreign = Reasoning(text="hm", signature="s")
     own = Reasoning(text="raw", item_id="rs_9", encrypted="ZW5j", extra={"responses": {}})
     one, two = items(out("responses", [STARTED, *whole(0, foreign, "hm"), *whole(1, own, "raw"), finished()]))
@@ -160,7 +160,7 @@ def test_the_end_has_its_usage_and_time(has_usage: bool) -> None:
 
 
 @pytest.mark.parametrize(("reason", "details"), [("length", "max_output_tokens"), ("refused", "content_filter")])
-def test_H155_what_is_incomplete_says_why(reason: Reason, details: str) -> None:
+def test_H155_an_incomplete_answer_has_its_reason(reason: Reason, details: str) -> None:
     events = [STARTED, *whole(0, ToolCall(id="c", name="a", raw='{"k'), '{"k'), finished(reason)]
     last = well_formed(out("responses", events))[-1]
     assert last["type"] == "response.incomplete"
@@ -221,7 +221,7 @@ def test_parts_without_an_item_leave_no_trace(part: Part) -> None:
     assert items(out("responses", [STARTED, *whole(0, part), finished()])) == []
 
 
-def test_thoughts_without_words_are_sealed_and_not_shown() -> None:
+def test_reasoning_without_text_is_sealed_and_hidden() -> None:
     thoughts = [
         Reasoning(text="", signature="s1"),
         Reasoning(text="b", signature="s2"),
@@ -286,7 +286,7 @@ def test_the_body_is_the_object_of_the_last_event() -> None:
     assert body["error"] is None
 
 
-def test_one_item_of_the_back_end_that_leaves_in_two_has_two_ids() -> None:
+def test_one_item_that_is_sent_in_two_has_two_ids() -> None:
     wire = out(
         "responses",
         [

@@ -34,7 +34,7 @@ def test_a_regular_body_is_regular() -> None:
         {"output": [CALL, {"type": "message", "id": "m", "content": "words"}]},
     ],
 )
-def test_what_is_wrong_in_it_is_said_and_does_no_harm(members: dict[str, Any]) -> None:
+def test_faults_in_it_are_reported_and_harmless(members: dict[str, Any]) -> None:
     events, irregular = events_of(**members)
     assert irregular
     assert isinstance(events[-1], Finished)
@@ -64,7 +64,7 @@ def test_H155_an_error_in_a_200_is_an_error(members: dict[str, Any], words: str)
     assert irregular
 
 
-def test_an_incomplete_answer_says_why() -> None:
+def test_an_incomplete_answer_has_its_reason() -> None:
     filtered = {"incomplete_details": {"reason": "content_filter"}}
     assert reason_of(filtered, "incomplete", True) == ("content_filter", "refused")
     assert reason_of({}, "incomplete", True) == ("", "length")

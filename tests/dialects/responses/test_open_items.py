@@ -51,7 +51,7 @@ def test_parts_without_a_number_follow_each_other() -> None:
     assert thought.place("summary", "delta", 7) == 7
 
 
-def test_H006_the_same_item_again_is_told_from_another_under_its_id() -> None:
+def test_H006_a_repeated_item_differs_from_another_with_its_id() -> None:
     call = item("function_call", "a", "x")
     assert call.is_repeated_by({"type": "function_call", "id": "a", "call_id": "x"})
     assert not call.is_repeated_by({"type": "function_call", "id": "a", "call_id": "y"})

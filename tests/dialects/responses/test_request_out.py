@@ -115,7 +115,7 @@ def test_H083_own_reasoning_goes_back_whole_and_others_is_a_loss() -> None:
     assert losses == ["reasoning"]
 
 
-def test_H065_strict_is_always_said() -> None:
+def test_H065_strict_is_always_sent() -> None:
     body, _ = write(tools=(Tool(name="f"), Tool(name="g", strict=True, schema={"type": "object"})))
     assert [tool["strict"] for tool in body["tools"]] == [False, True]
     assert body["tools"][0]["parameters"] == {"type": "object", "properties": {}}
@@ -191,7 +191,7 @@ def test_media_and_foreign_parts() -> None:
     assert losses == ["media.image", "media.file", "media.audio", "part.search_result", "media.image"]
 
 
-def test_own_instructions_as_items_are_not_told_twice() -> None:
+def test_own_instructions_as_items_are_not_sent_twice() -> None:
     body = {
         "model": "m",
         "instructions": [{"role": "developer", "content": "a"}],
@@ -205,7 +205,7 @@ def thought(item_id: str, encrypted: str | None = None) -> Reasoning:
     return Reasoning(text="t", item_id=item_id, is_summary=True, encrypted=encrypted, extra={"responses": {}})
 
 
-def test_a_thought_without_its_proof_is_not_told_to_who_was_asked_not_to_keep_it() -> None:
+def test_unsigned_reasoning_is_left_out_for_openai() -> None:
     request = Request(
         model="m", messages=(HI, message_of("assistant", thought("rs_1"), thought("rs_2", "E"))), origin="messages"
     )
@@ -245,7 +245,7 @@ def test_what_only_tools_need_goes_with_them() -> None:
         (OPENAI_RESPONSES, "gpt-5.5", "none", False),
     ],
 )
-def test_H083_encrypted_reasoning_is_asked_for_where_the_model_thinks(
+def test_H083_encrypted_reasoning_is_requested_where_the_model_thinks(
     profile: Profile, model: str, effort: str | None, is_asked: bool
 ) -> None:
     thinking = None if effort is None else Thinking(effort=effort)
@@ -292,7 +292,7 @@ def test_numbers_keep_their_digits() -> None:
     assert without_reasoning(wire) == b'{"input":[1],"n":12345678901234567890123,"x":1.10}'
 
 
-def test_H083_a_model_without_proofs_is_not_asked_for_them() -> None:
+def test_H083_signatures_are_not_requested_from_a_model_without_them() -> None:
     wire = b'{"input":"x","include":["a","reasoning.encrypted_content"]}'
     assert without_proof(wire) == b'{"input":"x","include":["a"]}'
     for other in (b'{"input":"x","include":["a"]}', b'{"include":null}', b"[]"):

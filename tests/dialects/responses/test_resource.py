@@ -39,7 +39,7 @@ def made(started: Started, **members: Any) -> JsonObject:
     return resource(AnswerContext(request=make_request("responses", **members), mint=numbered_ids(), now=NOW), started)
 
 
-def test_what_was_asked_for_is_echoed() -> None:
+def test_the_request_is_echoed() -> None:
     tools = [{"type": "function", "name": "f"}, {"type": "web_search"}]
     value = made(
         Started(id="x", model="up"),
@@ -176,7 +176,7 @@ def faults(body: dict[str, Any]) -> list[Any]:
 
 @examples(300)
 @given(st.sampled_from(sorted(MEMBERS)).flatmap(lambda name: st.fixed_dictionaries({name: MEMBERS[name]})))
-def test_whatever_was_asked_for_the_object_is_valid(body: dict[str, Any]) -> None:
+def test_the_object_is_valid_for_any_request(body: dict[str, Any]) -> None:
     assert faults(body) == []
 
 

@@ -66,7 +66,7 @@ def test_references_are_replaced_in_their_places() -> None:
     assert own_items(source, found) == [source["input"][0], CALL, THOUGHT]
 
 
-def test_the_back_end_gets_the_whole_and_is_told_to_keep_nothing() -> None:
+def test_the_back_end_gets_the_whole_history_with_store_off() -> None:
     request = read(previous_response_id="resp_1", store=True, instructions="be brief", x_new=1)
     body = sent(complete(request, own_items(request.source, {}), past_of(CALL, THOUGHT, SEARCH), looks_up=False))
     assert body["input"][:3] == [CALL, THOUGHT, SEARCH]
@@ -128,7 +128,7 @@ def test_how_it_ended_is_kept(status: str) -> None:
     assert kept.status == status
 
 
-def test_what_is_not_there_is_told_by_its_member() -> None:
+def test_what_is_missing_is_reported_by_its_member() -> None:
     state = State(previous="resp_1", conversation="", references=("msg_1",))
     error = not_found(state, "resp_1")
     assert (error.status, error.code, error.where) == (400, "previous_response_not_found", "previous_response_id")

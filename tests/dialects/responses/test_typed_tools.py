@@ -116,7 +116,7 @@ def test_what_a_model_adds_cannot_change_what_an_item_is() -> None:
         ({"type": "tool_search_output", "call_id": "c", "tools": []}, "No tool was found.", False),
     ],
 )
-def test_results_are_told_in_words(item: dict[str, Any], text: str, is_error: bool) -> None:
+def test_results_become_text(item: dict[str, Any], text: str, is_error: bool) -> None:
     result = typed_result(item)
     assert result is not None
     assert (result.call_id, result.parts, result.is_error, result.kind) == ("c", (Text(text=text),), is_error, "typed")

@@ -196,7 +196,7 @@ def test_an_end_carries_the_whole_and_comes_once(part: Part, whole: Part) -> Non
 
 
 @pytest.mark.parametrize("pieces", [[], [""], [" ", "\n"]])
-def test_H012_a_call_without_arguments_says_the_empty_object(pieces: list[str]) -> None:
+def test_H012_a_call_without_arguments_has_an_empty_object(pieces: list[str]) -> None:
     assembly = Assembly()
     growing, _ = assembly.start(ToolCall(id="c", name="f", raw=""))
     for piece in pieces:

@@ -39,7 +39,7 @@ def test_texts_as_one_string(parts: list[Text], whole: str) -> None:
     assert join_texts(parts) == whole
 
 
-def test_the_seam_looks_at_the_first_words_alone() -> None:
+def test_the_seam_reads_only_the_first_text() -> None:
     assert separator(text("a"), text(""), "b") == "\n\n"
     assert separator(text("a"), text(""), "") == ""
     assert separator(Reasoning(text="a"), Reasoning(text=""), "b") == "\n\n"

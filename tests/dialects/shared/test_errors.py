@@ -31,12 +31,12 @@ from toolwire.errors import BadRequest, GatewayError, UpstreamError
         ),
     ],
 )
-def test_the_back_ends_own_words_whatever_wraps_them(body: Any, message: str) -> None:
+def test_the_message_of_the_back_end_whatever_wraps_it(body: Any, message: str) -> None:
     error = decode_error(418, json.dumps(body).encode(), {})
     assert (error.status, error.message) == (418, message)
 
 
-def test_no_words_at_all() -> None:
+def test_no_text_at_all() -> None:
     assert decode_error(502, b"", {}).message == "the back end answered 502."
     html = decode_error(502, b"<html>" + b"x" * 9999, {}).message
     assert len(html) < 300
@@ -104,9 +104,7 @@ POLICY = (
 
 @pytest.mark.parametrize("words", POLICY)
 @pytest.mark.parametrize("dialect", NAMES)
-def test_H169_a_subscription_kept_for_the_providers_programs_is_a_403_that_says_what_to_do(
-    dialect: str, words: str
-) -> None:
+def test_H169_a_subscription_reserved_for_the_providers_programs_is_a_403_with_advice(dialect: str, words: str) -> None:
     body = json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": words}}).encode()
     error = DIALECTS[dialect].decode_error(400, body, {"request-id": "r"})
     assert (error.status, error.code, error.message) == (403, "credential_refused", words)

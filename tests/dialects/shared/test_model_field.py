@@ -94,7 +94,7 @@ def test_chunks_that_end_alike(blank: bytes) -> None:
     assert json.loads(renamer.frame(frame_of(b"data: " + inner)).data) == {**json.loads(inner), "model": "mine"}
 
 
-def test_a_chunk_that_begins_otherwise_is_read_anew() -> None:
+def test_a_chunk_that_begins_differently_is_parsed_again() -> None:
     renamer = Renamer("chat", "mine")
     for start, name in (("a", "up"), ("b", "up"), ("b", ""), ("b", "up-2")):
         data = json.dumps({"id": start, "model": name, "choices": []}).encode()

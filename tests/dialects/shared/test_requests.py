@@ -72,7 +72,7 @@ def test_H076_thoughts_of_others_are_never_rewritten() -> None:
     assert losses == [Loss("reasoning", "messages[3]", "reasoning of another dialect cannot be forwarded")]
 
 
-def test_a_schema_says_that_it_is_an_object() -> None:
+def test_a_schema_has_the_type_object() -> None:
     assert whole_schema(None) == whole_schema({}) == {"type": "object", "properties": {}}
     assert whole_schema({"required": ["a"]}) == {"type": "object", "properties": {}, "required": ["a"]}
     kept = {"type": "object"}
@@ -133,7 +133,7 @@ def test_members_that_are_read_in_part_are_lost_one_by_one() -> None:
         ("messages", "caller", {"type": "direct"}, True),
     ],
 )
-def test_a_value_that_asks_for_what_happens_anyway_is_idle(dialect: str, name: str, value: Any, expected: bool) -> None:
+def test_a_value_that_requests_the_default_is_idle(dialect: str, name: str, value: Any, expected: bool) -> None:
     assert is_idle(dialect, name, value) is expected
 
 
@@ -228,7 +228,7 @@ SAID: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("dialect", NAMES)
-def test_it_is_as_if_the_client_had_said_it(dialect: str) -> None:
+def test_it_equals_a_request_with_that_effort(dialect: str) -> None:
     given = with_effort(make_request(dialect), "high")
     decoded = make_request(dialect, **SAID[dialect])
     assert given.thinking == decoded.thinking == Thinking(effort="high")
@@ -276,7 +276,7 @@ def test_without_an_effort_or_a_dialect() -> None:
     assert with_effort(bare, "high") == msgspec.structs.replace(bare, thinking=Thinking(effort="high"))
 
 
-def test_gemini_says_it_by_a_level_and_has_no_highest_but_one() -> None:
+def test_gemini_has_thinking_levels_without_the_second_highest() -> None:
     given = with_effort(make_request("gemini", generationConfig={"temperature": 1}), "xhigh")
     assert given.thinking == Thinking(effort="xhigh")
     config = {"temperature": 1, "thinkingConfig": {"thinkingLevel": "high"}}
@@ -333,7 +333,7 @@ def test_free_text_needs_no_instruction() -> None:
     assert form_instruction(OutputFormat(), has_tools=True) == ""
 
 
-def test_json_is_asked_for_with_its_schema() -> None:
+def test_json_is_requested_with_its_schema() -> None:
     assert (
         form_instruction(OutputFormat(format="json"), has_tools=False)
         == "Your answer must be one JSON object, and nothing else."

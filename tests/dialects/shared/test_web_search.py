@@ -48,14 +48,14 @@ def _shape(part: Part) -> str:
             return "?"
 
 
-def test_what_a_model_is_told() -> None:
+def test_the_prompt_of_a_model() -> None:
     text = outcome_text(SearchOutcome(hits=(SearchHit("T", "https://a.b", "words"), SearchHit("U", "https://c.d"))))
     assert text.splitlines()[2:] == ["1. T", "https://a.b", "words", "", "2. U", "https://c.d"]
     assert outcome_text(SearchOutcome()) == "The search found nothing."
     assert outcome_text(SearchOutcome(fault="unavailable", why="it is down.")) == "The search failed: it is down."
 
 
-def test_what_a_model_is_told_has_an_end() -> None:
+def test_the_prompt_of_a_model_is_bounded() -> None:
     assert len(hits_text([SearchHit("t" * 999, "https://a.b", "s" * 9999)] * 100)) == 64 * 1024
 
 
@@ -89,7 +89,7 @@ def test_a_search_without_its_result_is_answered() -> None:
     ]
 
 
-def test_a_result_without_its_search_is_told_in_words() -> None:
+def test_a_result_without_its_search_becomes_text() -> None:
     assert shapes(replace_searches(part(id="1", found="f"))) == [("assistant", ["\n\nf\n"])]
 
 

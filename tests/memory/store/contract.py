@@ -98,7 +98,7 @@ class StoreContract:
 
         self.run(test)
 
-    def test_its_kind_is_told_to_its_owner(self) -> None:
+    def test_its_kind_is_reported_to_its_owner(self) -> None:
         async def test(store: Store) -> None:
             await store.put(answer("a"))
             await store.put(conversation("c"))
@@ -218,7 +218,7 @@ class StoreContract:
 
         self.run(test)
 
-    def test_nobody_sees_what_is_anothers(self) -> None:
+    def test_no_owner_sees_the_answers_of_another(self) -> None:
         async def test(store: Store) -> None:
             await store.put(answer("a", output=items("i"), status="in_progress"))
             await store.put(conversation("c"))
@@ -298,7 +298,7 @@ class StoreContract:
 
         self.run(test)
 
-    def test_a_running_answer_says_that_it_lives(self) -> None:
+    def test_only_a_running_answer_is_touched(self) -> None:
         async def test(store: Store) -> None:
             await store.put(answer("a", status="in_progress", alive=1.0))
             await store.put(answer("b", status="cancelled", alive=1.0))
@@ -510,7 +510,7 @@ class StoreContract:
 
         self.run(test, max_bytes=MB)
 
-    def test_a_closed_store_says_so(self) -> None:
+    def test_a_closed_store_raises(self) -> None:
         async def main() -> None:
             store = self.open()
             await store.put(answer("a"))

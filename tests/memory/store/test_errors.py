@@ -57,7 +57,7 @@ def test_an_owner_at_the_command_line_reads_the_path_again(code: int, hint: str)
     assert "Requests" not in told.sentence()
 
 
-def test_unknown_faults_have_words_too() -> None:
+def test_unknown_errors_have_a_message_too() -> None:
     assert failures.at_start(Path("x"), sqlite_error(sqlite3.SQLITE_MISMATCH)).hint
     assert failures.while_running(sqlite3.ProgrammingError("closed")).status == 503
     assert isinstance(failures.while_running(KeyError("secret")), InternalError)
@@ -88,7 +88,7 @@ def test_a_locked_file_is_recognised() -> None:
     assert not failures.is_locked(OSError())
 
 
-def test_each_refusal_says_what_goes_on_working() -> None:
+def test_each_refusal_names_what_still_works() -> None:
     for error in (failures.no_room(), failures.journal_held(), failures.closed(), failures.key_taken()):
         assert isinstance(error, GatewayError)
         assert error.status == 503

@@ -53,7 +53,7 @@ def test_where_the_default_cannot_be_written_memory_will_do(tmp_path: Path) -> N
     assert found.warning.endswith("and lost when the gateway stops.")
 
 
-def test_where_a_path_was_asked_for_nothing_else_will_do(tmp_path: Path) -> None:
+def test_a_configured_path_has_no_fallback(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError) as caught:
         opened(tmp_path / "state.db", path=str(tmp_path / "file" / "state.db"))

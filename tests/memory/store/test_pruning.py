@@ -120,7 +120,7 @@ def test_what_is_old_goes_step_by_step(connection: Connection) -> None:
     assert pruner.is_due(85.0)
 
 
-def test_a_file_within_its_bound_is_not_written_anew(connection: Connection) -> None:
+def test_a_file_within_its_bound_is_not_rewritten(connection: Connection) -> None:
     pruner, _, transactions = pruner_of(connection)
     statements.put(connection, answer("a"), 1.0)
     pruner.shrink()

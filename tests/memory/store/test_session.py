@@ -112,7 +112,7 @@ def test_a_read_that_fails_is_its_own_affair(session: StoreSession) -> None:
     assert good == Outcome()
 
 
-def test_at_once_leaves_to_others_what_takes_time(session: StoreSession, path: Path) -> None:
+def test_at_once_performs_only_what_need_not_wait(session: StoreSession, path: Path) -> None:
     session.perform([put("a")])  # looks at the file, so that there is room to give
     assert session.at_once(put("b")) == Outcome()
     assert session.at_once(failing(ValueError("x"))) is None

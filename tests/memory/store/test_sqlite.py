@@ -171,7 +171,7 @@ class TestSqliteStore(StoreContract):
 
         self.run(test, max_bytes=MB)
 
-    def test_a_lock_that_stays_is_told_and_the_store_goes_on(self) -> None:
+    def test_a_lock_that_stays_is_reported_and_the_store_continues(self) -> None:
         async def test(store: Store) -> None:
             await store.put(answer("a"))
             with closing(sqlite3.connect(self.folder / "state.db", isolation_level=None)) as other:
@@ -205,7 +205,7 @@ class TestSqliteStore(StoreContract):
 
         self.run(test)
 
-    def test_a_disk_that_refuses_is_told_and_the_store_goes_on(self) -> None:
+    def test_a_disk_error_is_reported_and_the_store_continues(self) -> None:
         """A limit on the size of files stands for a full disk."""
 
         async def test(store: Store) -> None:

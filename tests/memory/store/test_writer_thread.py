@@ -33,7 +33,7 @@ def where(connection: Connection) -> str:
     return threading.current_thread().name
 
 
-def test_the_thread_opens_and_the_caller_goes_on(tmp_path: Path) -> None:
+def test_the_thread_opens_and_the_caller_continues(tmp_path: Path) -> None:
     async def test(worker: StoreThread) -> None:
         assert await worker.do(Task(where, 1)) == "toolwire-store"
 
@@ -141,7 +141,7 @@ def test_reads_do_not_wait_for_writes_that_wait(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
-def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
+def test_a_removed_file_is_created_again(tmp_path: Path) -> None:
     def write(connection: Connection) -> None:
         connection.execute("INSERT INTO output_ids VALUES (1, 1)")
 
@@ -175,7 +175,7 @@ def test_a_fault_in_tidying_up_is_logged_once_and_the_thread_lives_on(
     assert "tidied" in record.message
 
 
-def test_closing_does_first_what_was_asked(tmp_path: Path) -> None:
+def test_closing_first_performs_queued_tasks(tmp_path: Path) -> None:
     async def main() -> None:
         worker = StoreThread(lambda: StoreSession(tmp_path / "state.db", bounds_of(MB), DAY, 1.0), time.time)
         asked = [asyncio.create_task(worker.do(Task(where, 1))) for _ in range(50)]

@@ -25,7 +25,7 @@ _SCENES = ("slow", "drip") if VERSION == OLDEST else ("slow", "drip", "wait", "h
 
 
 @pytest.mark.parametrize("scene", _SCENES)
-def test_a_client_that_leaves(codex_stage: Stage, client: Opening, backend: str, tag: str, scene: str) -> None:
+def test_a_client_that_disconnects(codex_stage: Stage, client: Opening, backend: str, tag: str, scene: str) -> None:
     opened = client(backend)
     opened.say(f"SC={scene} TAG={tag}")
     connection = opened.begin()
@@ -55,7 +55,7 @@ def test_codex_is_killed_in_a_turn(codex_stage: Stage, client: Opening, tag: str
     assert not [process for process in codex_stage.programs() if process.is_zombie]
 
 
-def test_codex_is_killed_while_nobody_asks(codex_stage: Stage, backend: str) -> None:
+def test_codex_is_killed_while_it_is_idle(codex_stage: Stage, backend: str) -> None:
     assert _answers(codex_stage, backend)
     _kill_codexes(codex_stage)
     assert _answers(codex_stage, backend)

@@ -45,7 +45,7 @@ def test_a_refusal(codex_stage: Stage, client: Opening, tag: str, scene: str) ->
 
 
 @pytest.mark.parametrize("scene", REFUSALS)
-def test_a_refusal_as_the_sdk_tells_it(client: Opening, tag: str, scene: str) -> None:
+def test_a_refusal_as_the_sdk_reports_it(client: Opening, tag: str, scene: str) -> None:
     opened = client("native")
     opened.say(f"SC={scene} TAG={tag}")
     with pytest.raises((openai.APIStatusError, anthropic.APIStatusError)) as told:
@@ -62,7 +62,7 @@ def test_what_cannot_get_better_is_not_tried_again(codex_stage: Stage, client: O
 
 
 @pytest.mark.parametrize("scene", CUTS)
-def test_an_answer_that_is_cut_is_said_to_be(client: Opening, tag: str, scene: str) -> None:
+def test_an_answer_that_is_cut_is_incomplete(client: Opening, tag: str, scene: str) -> None:
     """Text is never sent twice, and a broken end is not reported as an end."""
     opened = client("native")
     opened.say(f"SC={scene} TAG={tag}")

@@ -40,7 +40,7 @@ def test_parallel_calls_and_their_results(codex_stage: Stage, client: Opening, b
     assert _results_at_the_model(codex_stage, tag) == [f"FOUND_{tag}0", f"FOUND_{tag}1"]
 
 
-def test_how_the_model_is_told_of_tools(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
+def test_how_tools_are_described_to_the_model(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
     """Native tools are in the request, simulated ones in the prompt."""
     opened = client(backend, WEATHER)
     opened.say(f"SC=pair TAG={tag}")
@@ -105,7 +105,7 @@ def test_two_tools_one_after_the_other(codex_stage: Stage, client: Opening, back
     ]
 
 
-def test_the_loop_goes_on_with_another_question(client: Opening, backend: str, tag: str) -> None:
+def test_the_loop_continues_with_another_prompt(client: Opening, backend: str, tag: str) -> None:
     opened = client(backend, SEARCHES)
     opened.say(f"SC=loop TAG={tag}")
     _loop(opened, tag)
@@ -121,7 +121,7 @@ def test_the_judge_finds_no_fault_in_calls(client: Opening, backend: str, tag: s
     assert b"Rome" in body or b"Rome" in b"".join(pieces)  # arguments may come in pieces
 
 
-def test_a_client_that_asks_something_else_after_calls(client: Opening, backend: str, tag: str) -> None:
+def test_a_client_that_sends_another_prompt_after_calls(client: Opening, backend: str, tag: str) -> None:
     """The results never arrive; the next request of the same conversation still gets an answer."""
     opened = client(backend, WEATHER)
     opened.say(f"SC=pair TAG={tag}")

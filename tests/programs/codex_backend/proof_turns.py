@@ -29,7 +29,7 @@ def test_the_judge_finds_no_fault(client: Opening, tag: str) -> None:
     assert tag.encode() in opened.judged().body
 
 
-def test_a_conversation_goes_on(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
+def test_a_conversation_continues(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
     opened = client(backend)
     opened.say(f"SC=plain TAG={tag}x")
     opened.ask()

@@ -89,7 +89,7 @@ def test_twenty_calls_go_through_one_run_that_stays_open(stage: CursorStage, tmp
 
 
 @pytest.mark.parametrize("setting", [RUN_PARKED, SSE_PARKED])
-def test_a_gateway_that_is_killed_goes_on_where_it_was(setting: Setting, tmp_path: Path) -> None:
+def test_a_gateway_that_is_killed_resumes_where_it_was(setting: Setting, tmp_path: Path) -> None:
     """The new gateway only has what the client sends: the conversation in native form, then one open run again."""
     here, files = tmp_path / "here", tmp_path / "files"
     here.mkdir()

@@ -71,7 +71,7 @@ def test_the_server_refuses_what_it_does_not_know(dialect: str, request_: dict[s
         _read(dialect, {"messages": [], **request_})
 
 
-def test_the_server_takes_words() -> None:
+def test_the_server_reads_messages_as_text() -> None:
     said = [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "u"}]}]
     assert _read("openai-chat", {"messages": said}) == [("system", "s"), ("user", "u")]
     assert _read("anthropic", {"system": "s", "messages": said[1:]}) == [("system", "s"), ("user", "u")]

@@ -100,7 +100,7 @@ def test_responses_stream_helper_gets_every_event_in_order(client: OpenAI, task:
 
 
 @GROWING
-def test_arguments_grow_where_nobody_holds_them(client: OpenAI, task: Task) -> None:
+def test_arguments_grow_where_no_check_holds_them(client: OpenAI, task: Task) -> None:
     """A strict tool would be held until it is valid."""
     asked: Any = [{"role": "user", "content": asks(task, LONG)}]
     pieces, names = [], []
@@ -116,7 +116,7 @@ def test_arguments_grow_where_nobody_holds_them(client: OpenAI, task: Task) -> N
 
 
 @PLAIN
-def test_the_prompt_says_which_tool_to_call(client: OpenAI, task: Task) -> None:
+def test_the_prompt_names_the_tool_to_call(client: OpenAI, task: Task) -> None:
     """The choice is a note at the end; the instructions are the same for every choice."""
     asked: Any = [{"role": "user", "content": asks(task, "Oslo")}]
     named: Any = {"type": "function", "function": {"name": "get_weather"}}

@@ -41,7 +41,7 @@ def test_its_agent_runs_a_tool(editor: Stage, chat: Conversing, model: str) -> N
     assert len(_answered(editor, model)) >= 2
 
 
-def test_its_agent_is_told_what_went_wrong(editor: Stage, chat: Conversing) -> None:
+def test_its_agent_gets_the_error(editor: Stage, chat: Conversing) -> None:
     chat.clear()
     chat.choose(_OWN)
     said = chat.ask(prompt({"error": {"status": 429, "message": "the mill is full", "code": "rate_limited"}}))
@@ -65,7 +65,7 @@ def test_its_provider_calls_tools(editor: Stage, chat: Conversing, client: Openi
 
 
 @pytest.mark.parametrize("dialect", some(DIALECTS, ["chat"]))
-def test_arguments_that_it_loses_are_asked_for_again(editor: Stage, chat: Conversing, dialect: str) -> None:
+def test_arguments_that_the_service_loses_are_requested_again(editor: Stage, chat: Conversing, dialect: str) -> None:
     """Its provider makes {} of what is no JSON."""
     broken = {"calls": [{"name": "get_weather", "arguments": '{"city": "Par'}]}
     whole = {"calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}]}

@@ -47,7 +47,7 @@ def test_a_refusal(editor: Stage, client: Opening, tag: str, scene: str) -> None
 
 
 @pytest.mark.parametrize("scene", ["blocked", "refused"])
-def test_a_refusal_as_the_sdk_tells_it(client: Opening, tag: str, scene: str) -> None:
+def test_a_refusal_as_the_sdk_reports_it(client: Opening, tag: str, scene: str) -> None:
     opened = client()
     opened.say(f"SC={scene} TAG={tag}")
     with pytest.raises((openai.APIStatusError, anthropic.APIStatusError)) as told:
@@ -55,7 +55,7 @@ def test_a_refusal_as_the_sdk_tells_it(client: Opening, tag: str, scene: str) ->
     assert told.value.status_code == REFUSALS[scene][0]
 
 
-def test_an_answer_that_breaks_off_is_said_to_be(editor: Stage, client: Opening, tag: str) -> None:
+def test_an_answer_that_breaks_off_is_incomplete(editor: Stage, client: Opening, tag: str) -> None:
     opened = client()
     opened.say(f"SC=midway TAG={tag}")
     answer = opened.bare()
@@ -72,7 +72,7 @@ def test_an_answer_that_breaks_off_is_said_to_be(editor: Stage, client: Opening,
 
 
 @pytest.mark.parametrize("scene", ["slow", "silent"])
-def test_a_client_that_leaves(editor: Stage, client: Opening, tag: str, scene: str) -> None:
+def test_a_client_that_disconnects(editor: Stage, client: Opening, tag: str, scene: str) -> None:
     """The provider's token says so."""
     opened = client()
     opened.say(f"SC={scene} TAG={tag}")
@@ -92,7 +92,7 @@ def test_a_model_that_is_not_there(client: Opening) -> None:
     assert "no-such-model" in json.dumps(json.loads(answer.body))
 
 
-def test_text_ends_where_the_client_said(editor: Stage, client: Opening, tag: str) -> None:
+def test_text_ends_at_the_stop_sequence_of_the_client(editor: Stage, client: Opening, tag: str) -> None:
     """VS Code has no member for max_tokens or a list of stops; the gateway sees to it, and the provider is stopped."""
     opened = client()
     opened.say(f"SC=slow TAG={tag}")

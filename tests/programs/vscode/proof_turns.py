@@ -25,7 +25,7 @@ def test_a_plain_turn(editor: Stage, client: Opening, tag: str) -> None:
     assert [record["state"] for record in editor.seen(tag)] == ["done"]
 
 
-def test_usage_that_is_told_is_passed_on(client: Opening, tag: str) -> None:
+def test_reported_usage_is_forwarded(client: Opening, tag: str) -> None:
     opened = client(COUNTER)
     opened.say(f"SC=counted TAG={tag}")
     answer = opened.ask()
@@ -74,7 +74,7 @@ def test_tools_reach_the_provider(editor: Stage, client: Opening, tag: str) -> N
     assert tool["inputSchema"]["required"] == ["city"]
 
 
-def test_arguments_that_came_to_nothing_are_asked_for_again(editor: Stage, client: Opening, tag: str) -> None:
+def test_lost_arguments_are_requested_again(editor: Stage, client: Opening, tag: str) -> None:
     opened = client(tools=WEATHER)
     opened.say(f"SC=careless TAG={tag}")
     answer = opened.ask()

@@ -60,7 +60,7 @@ def test_two_windows_lend_each_model_once(editor: Stage, second: str) -> None:
     assert _ask_plainly(editor)
 
 
-def test_the_window_that_was_in_front_last_is_asked(editor: Stage, second: str) -> None:
+def test_the_window_that_was_in_front_last_gets_the_request(editor: Stage, second: str) -> None:
     for page in (FIRST, second, FIRST):
         editor.focus(page)
         assert eventually(lambda page=page: _host(editor) == editor.hosts[page], 30)

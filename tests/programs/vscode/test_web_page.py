@@ -134,7 +134,7 @@ def test_the_page_is_what_is_refused(browser: Browser, gateway: Gateway) -> None
     assert _handshake(gateway, f"Origin: http://127.0.0.1:{gateway.port}") == 403
 
 
-def test_nobody_is_told_the_token(gateway: Gateway, browser: Browser) -> None:
+def test_the_token_is_never_printed(gateway: Gateway, browser: Browser) -> None:
     _tried(browser, "site", f"ws://127.0.0.1:{gateway.port}/bridge?token={quote(gateway.token)}")
     assert gateway.token not in gateway.log.read_text(encoding="utf-8")
 

@@ -205,7 +205,7 @@ def test_what_one_back_end_keeps_another_cannot_go_on_from(place: Site) -> None:
     assert "chat" in error["message"]
 
 
-def test_what_the_gateway_keeps_goes_on_at_any_back_end(place: Site) -> None:
+def test_a_stored_conversation_continues_at_any_back_end(place: Site) -> None:
     first = place.respond("chat/m", scripted({"text": "from chat"}, ECHO))
     for name in ALL:
         assert texts(place.respond(f"{name}/m", "on", previous_response_id=first["id"]))[1:] == ["from chat", "on"]
@@ -263,7 +263,7 @@ def test_paths_and_methods(place: Site) -> None:
     place.refused(404, "GET", f"/responses/{answer['id']}/input_items/more")
 
 
-def test_a_stored_answer_can_be_told_as_events(place: Site) -> None:
+def test_a_stored_answer_can_be_replayed_as_events(place: Site) -> None:
     answer = place.respond("scripted/m", scripted({"text": "told again", "calls": [{"name": "look"}]}), tools=[TOOL])
     events = place.ask("GET", f"/responses/{answer['id']}?stream=true").events
     assert [name for name, _ in events][:2] == ["response.created", "response.in_progress"]
@@ -275,7 +275,7 @@ def test_a_stored_answer_can_be_told_as_events(place: Site) -> None:
 
 
 @pytest.mark.parametrize("stream", WAYS)
-def test_a_failed_answer_is_kept_as_failed_and_gone_on_from_without_it(place: Site, stream: bool) -> None:
+def test_a_failed_answer_is_stored_as_failed_and_skipped_by_the_next(place: Site, stream: bool) -> None:
     prompt = scripted({"text": "one two three", "chunk": 4, "error": {"status": 500, "after": 1}})
     answer = place.ask("POST", "/responses", {"model": "scripted/m", "input": prompt, "stream": stream})
     if not stream:
@@ -326,7 +326,7 @@ def test_what_is_sent_is_closed_before_the_sender_has_ended() -> None:
 
 
 @pytest.mark.parametrize("is_stream", [True, False])
-def test_a_back_end_that_relays_is_stopped_when_the_client_leaves(is_stream: bool) -> None:
+def test_a_relaying_back_end_is_stopped_when_the_client_disconnects(is_stream: bool) -> None:
     upstream = Upstream()
     try:
         path = "/v1/responses/resp_a"
@@ -380,7 +380,7 @@ class Broken(MemoryStore):
         raise InternalError("the disk cannot be read.", status=503, code="store_unavailable")
 
 
-def test_a_store_that_fails_costs_nobody_an_answer() -> None:
+def test_a_failing_store_costs_no_answer() -> None:
     with site(store=Broken()) as place:
         answer = place.ask("POST", "/responses", {"model": "scripted/m", "input": "hello"})
         assert answer.status == 200
@@ -411,7 +411,7 @@ def talk(running: Process) -> Site:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", WAYS)
-def test_killed_in_the_middle_and_started_again_it_goes_on(tmp_path: Any, stream: bool) -> None:
+def test_a_killed_gateway_resumes_after_a_restart(tmp_path: Any, stream: bool) -> None:
     prompt = scripted({"text": "one"}, {"text": "two"}, {"text": "three"}, ECHO)
     ids: list[str] = []
     for word in (prompt, "b", "c", "d"):

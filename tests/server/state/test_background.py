@@ -57,7 +57,7 @@ def test_it_is_queued_at_once_and_found_when_it_is_done(place: Site, backend: st
 
 
 @pytest.mark.parametrize("backend", [*BACKENDS, KEEPER])
-def test_cancelled_it_stops_and_says_so(place: Site, backend: str) -> None:
+def test_a_cancelled_run_stops_and_is_reported(place: Site, backend: str) -> None:
     answer = place.respond(f"{backend}/m", ENDLESS, background=True)
     path = f"/responses/{answer['id']}"
     place.refused(404, "POST", f"{path}/cancel", key=OTHER_KEY)
@@ -72,7 +72,7 @@ def test_what_has_ended_cannot_be_cancelled(place: Site) -> None:
     place.refused(400, "POST", f"/responses/{answer['id']}/cancel")
 
 
-def test_nobody_goes_on_from_an_answer_at_work(place: Site) -> None:
+def test_a_running_answer_cannot_be_continued(place: Site) -> None:
     answer = place.respond("scripted/m", ENDLESS, background=True)
     asked = {"model": "scripted/m", "input": "x", "previous_response_id": answer["id"]}
     assert "still" in place.refused(400, "POST", "/responses", asked)["message"]
@@ -80,7 +80,7 @@ def test_nobody_goes_on_from_an_answer_at_work(place: Site) -> None:
     place.refused(404, "GET", f"/responses/{answer['id']}")
 
 
-def test_what_is_wrong_is_said_at_once(place: Site) -> None:
+def test_faults_are_reported_at_once(place: Site) -> None:
     asked = {"model": "scripted/m", "input": "x", "background": True}
     place.refused(400, "POST", "/responses", asked | {"store": False})
     place.refused(400, "POST", "/responses", asked | {"previous_response_id": "resp_of_nobody"})

@@ -46,7 +46,7 @@ def test_what_is_wrong_is_refused(query: str) -> None:
         read(query.encode(), 3)
 
 
-def test_too_many_words_are_refused() -> None:
+def test_too_much_text_is_refused() -> None:
     with pytest.raises(BadRequest):
         query_in(b"&".join(b"a=1" for _ in range(100)))
 
@@ -55,7 +55,7 @@ def test_bytes_that_are_no_text_do_no_harm() -> None:
     assert query_in(b"\xff=\xfe&limit=3")["limit"] == ["3"]
 
 
-def test_only_known_words_are_relayed() -> None:
+def test_only_known_parameters_are_relayed() -> None:
     wanted = query_of(b"include[]=a&include[]=b%26c&stream=true&key=secret&x=1").relayed_query()
     assert wanted == "?include%5B%5D=a&include%5B%5D=b%26c&stream=true"
     assert query_of().relayed_query() == ""

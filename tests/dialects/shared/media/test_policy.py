@@ -94,7 +94,7 @@ def test_where_only_text_may_stand_text_files_still_can() -> None:
     assert "1,2" in sent(Media(kind="file", name="a.csv", data=TEXT), only_text="because")[0][0].text
 
 
-def test_what_was_said_about_a_medium_is_kept_or_lost_by_name() -> None:
+def test_members_of_a_medium_are_kept_or_reported_by_name() -> None:
     members = {
         "context": "from the archive",
         "citations": {"enabled": True},
@@ -134,7 +134,7 @@ def test_between_ends_of_one_dialect_nothing_is_touched(media: Media) -> None:
     assert sent(media, BARE, origin="here", only_text="because") == ([media], [])
 
 
-def test_foreign_parts_become_words_and_their_pictures_go_on() -> None:
+def test_foreign_parts_become_text_and_keep_their_images() -> None:
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
     value = {"type": "document", "title": "T", "source": {"type": "content", "content": [picture]}}
     pieces, losses = sent(Opaque(dialect="other", value=value))
@@ -275,7 +275,7 @@ PLACES: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("dialect", "body", "place"), PLACES)
-def test_places_are_those_of_the_asker(dialect: str, body: dict[str, Any], place: str) -> None:
+def test_error_locations_are_those_of_the_client(dialect: str, body: dict[str, Any], place: str) -> None:
     request = DIALECTS[dialect].decode_request(json.dumps({"model": "m", **body}).encode(), {})
     parts = [part for message in request.messages for part in message.parts]
     media = [part for part in parts if isinstance(part, Media)]
@@ -285,7 +285,7 @@ def test_places_are_those_of_the_asker(dialect: str, body: dict[str, Any], place
     assert [place_of(request, medium, "?") for medium in media] == [place]
 
 
-def test_what_the_asker_did_not_send_has_our_own_place() -> None:
+def test_what_the_client_did_not_send_has_our_own_location() -> None:
     medium = image(3)
     kept = Message(role="user", parts=(medium,), source=Source("chat", {}))
     for origin, source in (("chat", {"messages": []}), ("chat", {}), ("", {}), ("responses", {"input": "text"})):

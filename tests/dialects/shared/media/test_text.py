@@ -38,7 +38,7 @@ def test_names_types_and_sizes() -> None:
         ({"content": {"source": {"url": "u"}}}, "u"),
     ],
 )
-def test_H101_foreign_parts_in_words(value: Any, text: str) -> None:
+def test_H101_foreign_parts_become_text(value: Any, text: str) -> None:
     losses: list[Loss] = []
     assert opaque_text(Opaque(dialect="messages", value=value), "here", losses) == text
     assert losses[0].why == "rendered as text"
@@ -84,7 +84,7 @@ def test_words_are_whole_and_json_is_bounded() -> None:
     assert many.endswith("more characters not shown]")
 
 
-def test_what_lies_too_deep_is_said_to_be_missing() -> None:
+def test_what_is_nested_too_deep_is_reported_as_missing() -> None:
     losses: list[Loss] = []
     deep: Any = {"text": "bottom"}
     for _ in range(900):
@@ -97,7 +97,7 @@ def test_what_lies_too_deep_is_said_to_be_missing() -> None:
     assert "deeper values not shown" in opaque_text(Opaque(dialect="x", value={"n": nested}), "here", losses)
 
 
-def test_only_the_words_of_parts() -> None:
+def test_only_the_text_of_parts() -> None:
     losses: list[Loss] = []
     parts = (Text(text="a"), Media(kind="image", url="u"), Opaque(dialect="x", value={"text": "b"}))
     assert text_of(parts, "here", losses) == "a\nb"

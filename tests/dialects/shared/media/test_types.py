@@ -56,12 +56,12 @@ def test_first_bytes(head: bytes) -> None:
         ("nonsense", "", b"words", "text/plain"),
     ],
 )
-def test_bytes_before_words_before_names(declared: str, name: str, head: bytes, found: str) -> None:
+def test_bytes_before_text_before_names(declared: str, name: str, head: bytes, found: str) -> None:
     assert type_of(declared, name, head) == found
 
 
 @given(st.text(), st.text(), st.binary(max_size=30))
-def test_any_words_and_bytes_have_some_type(declared: str, name: str, head: bytes) -> None:
+def test_any_text_and_bytes_have_some_type(declared: str, name: str, head: bytes) -> None:
     found = type_of(declared, name, head)
     assert normalize_type(found) == found != ""
 

@@ -9,20 +9,18 @@ from __future__ import annotations
 import base64
 import json
 import os
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.server_process import free_port, server_process
+
 KINDS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic", "gemini": "gemini"}
 CLIENT_KEY = "client-key-for-tests"
 UPSTREAM_KEY = "upstream-key-for-tests"
 _SOURCES = Path(__file__).resolve().parents[2] / "src"
-_START_SECONDS = 20.0
 
 
 class Gateway(NamedTuple):
@@ -47,7 +45,7 @@ def scripted(*turns: dict[str, Any]) -> str:
 
 @contextmanager
 def running_gateway(folder: Path) -> Iterator[Gateway]:
-    upstream, gateway = _free_port(), _free_port()
+    upstream, gateway = free_port(), free_port()
     (folder / "upstream.toml").write_text(_upstream_config(upstream), encoding="utf-8")
     (folder / "gateway.toml").write_text(_gateway_config(gateway, upstream), encoding="utf-8")
     with _serving(folder, "upstream", upstream), _serving(folder, "gateway", gateway):
@@ -103,33 +101,5 @@ def _serving(folder: Path, name: str, port: int) -> Iterator[None]:
     secrets = {"CLIENT_KEY": CLIENT_KEY, "UPSTREAM_KEY": UPSTREAM_KEY, "WRONG_KEY": "not-the-upstream-key"}
     environment = clean_environment(folder) | secrets | {"PYTHONPATH": str(_SOURCES)}
     command = [sys.executable, "-m", "toolwire", "serve", "--config", str(folder / f"{name}.toml")]
-    log_path = folder / f"{name}.log"
-    with log_path.open("wb") as log:
-        process = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
-        try:
-            _wait_for(process, port, log_path)
-            yield
-        finally:
-            process.terminate()
-            try:
-                process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise RuntimeError(f"toolwire did not start on port {port}; it said: {log.read_text(errors='replace')[-2000:]}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with server_process(command, port, folder / f"{name}.log", environment):
+        yield

@@ -13,7 +13,7 @@ from tests.backends.event_contract import check_events
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import AnswerContext, Mint, ResponseDecoder
 from toolwire.events import Event, Failed, Finished, FoldedAnswer, PartDelta, PartEnded, PartStarted, fold
-from toolwire.types import Opaque, Request
+from toolwire.types import Message, Opaque, Part, Request, Role
 from toolwire.wire.exact_json import decode
 from toolwire.wire.sse import SseReader
 
@@ -31,6 +31,10 @@ PROMPTS: dict[str, dict[str, Any]] = {
 def make_request(dialect: str, *, is_stream: bool = True, **members: Any) -> Request:
     body = {"model": "m", **PROMPTS[dialect], "stream": is_stream, **members}
     return DIALECTS[dialect].decode_request(json.dumps(body).encode(), {})
+
+
+def message_of(role: Role, *parts: Part) -> Message:
+    return Message(role=role, parts=parts)
 
 
 def numbered_ids() -> Mint:

@@ -7,16 +7,15 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.programs.installed import ROOT, search_path
+from tests.server_process import free_port, server_process
 
 KINDS = ("openai-chat", "openai-responses", "anthropic")
 ONLY_FUNCTIONS = ("openai-responses-functions", "anthropic-functions")  # openai-chat is one, too
@@ -24,7 +23,6 @@ KEY = "sk-fake-key-of-the-tests"
 WORD = "{{result:0:SECRET-[0-9a-f]+}}"
 _PAYLOAD = 'é中😀 "q" \\ tab\tend'
 CONTENT = f"found {WORD} {_PAYLOAD}"
-_START_SECONDS = 30.0
 _TAIL = 4000
 
 
@@ -177,35 +175,8 @@ def serving(command: Sequence[str], port: int, log: Path) -> Iterator[subprocess
         "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
         "UPSTREAM_KEY": "sk-upstream",
     }
-    with log.open("ab") as said:
-        process = subprocess.Popen(command, env=environment, cwd=log.parent, stdout=said, stderr=subprocess.STDOUT)
-        try:
-            _wait_for(process, port, log)
-            yield process
-        finally:
-            process.terminate()
-            try:
-                process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise RuntimeError(f"nothing listens on port {port}; the log says: {_end_of(log)}")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with server_process(command, port, log, environment) as process:
+        yield process
 
 
 def _end_of(path: Path) -> str:

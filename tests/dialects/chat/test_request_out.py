@@ -6,6 +6,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
+from tests.dialects.codec_harness import message_of
 from toolwire.dialects.chat.request_out import encode_request
 from toolwire.profiles import DEEPSEEK, OPENAI_CHAT, PLAIN_CHAT, Profile
 from toolwire.types import (
@@ -19,7 +20,6 @@ from toolwire.types import (
     Reasoning,
     Refusal,
     Request,
-    Role,
     Sampling,
     Text,
     Thinking,
@@ -31,10 +31,6 @@ from toolwire.types import (
 
 HI = Message(role="user", parts=(Text(text="hi"),))
 CALL = ToolCall(id="c", name="f", raw='{"a": 1}')
-
-
-def message_of(role: Role, *parts: Part) -> Message:
-    return Message(role=role, parts=parts)
 
 
 def write(*messages: Message, profile: Profile = PLAIN_CHAT, **members: Any) -> tuple[dict[str, Any], list[Loss]]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.dialects.codec_harness import message_of
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.gemini import decode_call, encode_request
 from toolwire.dialects.gemini.request_out import choice_out, members, without_signatures
@@ -18,10 +19,8 @@ from toolwire.types import (
     Message,
     Opaque,
     OutputFormat,
-    Part,
     Reasoning,
     Request,
-    Role,
     Sampling,
     Text,
     Thinking,
@@ -33,10 +32,6 @@ from toolwire.types import (
 
 HI = Message(role="user", parts=(Text(text="hi"),))
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
-
-
-def message_of(role: Role, *parts: Part) -> Message:
-    return Message(role=role, parts=parts)
 
 
 def call(call_id: str, name: str = "f", raw: str = "{}", **members: Any) -> ToolCall:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.dialects.codec_harness import message_of
 from toolwire.dialects.messages.request_out import encode_request, members, without_thinking
 from toolwire.profiles import ANTHROPIC
 from toolwire.types import (
@@ -23,7 +24,6 @@ from toolwire.types import (
     Reasoning,
     Refusal,
     Request,
-    Role,
     Sampling,
     Text,
     Thinking,
@@ -34,10 +34,6 @@ from toolwire.types import (
 )
 
 HI = Message(role="user", parts=(Text(text="hi"),))
-
-
-def message_of(role: Role, *parts: Part) -> Message:
-    return Message(role=role, parts=parts)
 
 
 def write(*messages: Message, **members: Any) -> tuple[dict[str, Any], list[Loss]]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.dialects.codec_harness import message_of
 from toolwire.dialects import responses
 from toolwire.dialects.responses.request_out import encode_request, without_proof, without_reasoning
 from toolwire.profiles import OPENAI_RESPONSES, RESPONSES, Profile
@@ -23,7 +24,6 @@ from toolwire.types import (
     Reasoning,
     Refusal,
     Request,
-    Role,
     Sampling,
     Text,
     Thinking,
@@ -34,10 +34,6 @@ from toolwire.types import (
 )
 
 HI = Message(role="user", parts=(Text(text="hi"),))
-
-
-def message_of(role: Role, *parts: Part) -> Message:
-    return Message(role=role, parts=parts)
 
 
 def write(*messages: Message, **members: Any) -> tuple[dict[str, Any], list[str]]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.codec_harness import NAMES, make_request
+from tests.dialects.codec_harness import NAMES, make_request, message_of
 from tests.dialects.refused_bodies import NOT_OBJECTS, refusal
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.shared.requests import (
@@ -42,7 +42,6 @@ from toolwire.types import (
     Media,
     Message,
     OutputFormat,
-    Part,
     Reasoning,
     Request,
     Role,
@@ -188,10 +187,6 @@ def test_only_what_stands_before_all_else_is_the_head() -> None:
     assert [message.role for message in head] == ["system", "developer"]
     assert [message.role for message in rest] == ["user", "system", "assistant"]
     assert split_head(()) == ([], [])
-
-
-def message_of(role: Role, *parts: Part) -> Message:
-    return Message(role=role, parts=parts)
 
 
 def test_a_conversation_of_instructions_alone_gets_a_message_of_the_users() -> None:

@@ -17,6 +17,8 @@ from .client_requests import PATHS, ask
 from .judge.validate import check
 from .request_members import BASES, MEMBERS, Body
 
+pytestmark = pytest.mark.slow  # a gateway and its upstream as processes
+
 COUNT = 1000 if is_thorough() else 150  # for each dialect
 ODD: tuple[Any, ...] = (
     None, True, 0, -1, 1.5, 1e308, 10**30, "", "x", "\ud800", "é中😀", "a" * 300, [], {}, [None], ["x"], {"a": {"b": [1]}}, {"type": "x"},

@@ -40,6 +40,7 @@ def connection(gateway: Gateway) -> Iterator[HTTPConnection]:
     opened.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "name"), FAULTS, ids=[" ".join(fault) for fault in FAULTS])
 def test_fault_is_found(gateway: Gateway, connection: HTTPConnection, dialect: str, name: str) -> None:
     request = request_for(dialect, gateway.model(dialect), scripted(TURN), stream=True)

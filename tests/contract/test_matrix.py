@@ -20,6 +20,8 @@ from .client_answers import Call, Seen, Used, exact, see
 from .client_requests import DIALECTS, TOOLS, Exchange, Reply, ask, request_for
 from .judge.validate import check
 
+pytestmark = pytest.mark.slow  # a gateway and its upstream as processes
+
 WAYS = ("auto", "never")
 CELLS = [(client, upstream, stream) for client in DIALECTS for upstream in DIALECTS for stream in (False, True)]
 CELL_NAMES = [f"{client}-{upstream}-{'stream' if stream else 'whole'}" for client, upstream, stream in CELLS]
@@ -201,7 +203,6 @@ def test_result_reaches_the_model(desk: Desk) -> None:
         assert seen.finish == "stop"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, ids=CELL_NAMES)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 429, 500, 503, 529])
 def test_error_before_the_first_byte(desk: Desk, status: int) -> None:
@@ -238,7 +239,6 @@ def test_cut_in_mid_stream(desk: Desk, turn: dict[str, Any]) -> None:
         assert not seen.finish
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, ids=CELL_NAMES)
 @pytest.mark.parametrize("raw", RAW_ARGUMENTS.values(), ids=list(RAW_ARGUMENTS))
 def test_H071_H072_arguments_keep_every_digit_and_character(desk: Desk, raw: str) -> None:
@@ -251,7 +251,6 @@ def test_H071_H072_arguments_keep_every_digit_and_character(desk: Desk, raw: str
         assert auto.calls[0].raw == raw
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, ids=CELL_NAMES)
 @pytest.mark.parametrize("raw", PAST_ARGUMENTS.values(), ids=list(PAST_ARGUMENTS))
 def test_arguments_of_past_calls_reach_the_model(desk: Desk, raw: str) -> None:

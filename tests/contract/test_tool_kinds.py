@@ -17,6 +17,8 @@ from toolwire.profiles import ANTHROPIC
 
 from .client_requests import Reply, ask
 
+pytestmark = pytest.mark.slow  # a gateway and its upstream as processes
+
 BACKENDS = [
     f"{way}-{dialect}" for way in ("auto", "never", "functions") for dialect in ("chat", "responses", "messages")
 ]

@@ -61,7 +61,11 @@ def test_a_strict_service_gets_the_context_with_the_first_message(transport: str
 def test_the_folder_is_the_one_that_the_client_names(dialect: str, tmp_path: Path) -> None:
     with running(MODEL, settings=STRICT, workspace=str(tmp_path)) as stage:
         system = HistoryEntry("system", "You are an agent.\nWorking directory: /home/me/project\nBe kind.")
-        steps = (HistoryEntry("user", f"hi {system.text}"),) if dialect == "messages" else (system, HistoryEntry("user", "hi"))
+        steps = (
+            (HistoryEntry("user", f"hi {system.text}"),)
+            if dialect == "messages"
+            else (system, HistoryEntry("user", "hi"))
+        )
         assert task(stage, dialect, *steps) == "Sunny."
         assert list(context_of(stage.runs[0]).env.workspace_paths) == ["/home/me/project"]
 

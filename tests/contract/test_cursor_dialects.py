@@ -290,7 +290,10 @@ def test_a_simulated_back_end_gets_no_native_tools(stage: Stage, server: Gateway
 
 
 def test_a_question_to_a_person_does_not_stop_the_turn(server: Gateway) -> None:
-    assert text_in(answered("chat", answer_to(server, "chat", "run", HistoryEntry("user", "asking")))) == "Nobody answered."
+    assert (
+        text_in(answered("chat", answer_to(server, "chat", "run", HistoryEntry("user", "asking"))))
+        == "Nobody answered."
+    )
 
 
 def test_a_client_that_disconnects_ends_the_run(stage: Stage, server: Gateway) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.codec_harness import asking
+from tests.dialects.codec_harness import make_request
 from toolwire.dialects.messages.tools_in import tools_in
 from toolwire.errors import BadRequest
 from toolwire.types import Tool
@@ -65,7 +65,7 @@ def test_tools_are_added_and_removed_in_mid_conversation() -> None:
 
 def test_a_change_of_tools_says_nothing() -> None:
     change = {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "Read"}}
-    request = asking(
+    request = make_request(
         "messages", messages=[{"role": "user", "content": "hi"}, {"role": "system", "content": [change]}], tools=[READ]
     )
     assert request.messages[1].parts == ()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.backends.cursor.simulator.client import Client, blobs_of, opening, tool
 from tests.backends.cursor.simulator.single_run import TRANSPORTS, run_once
-from tests.programs.stage import calling, prompt, reading, final_text
+from tests.programs.stage import calling, final_text, prompt, reading
 from toolwire.backends.cursor.simulator.model import DefaultModel, demo, prompted
 
 pytestmark = pytest.mark.slow  # starts a server

@@ -256,8 +256,9 @@ class Answer(EventAnswer):
             self._is_stored = True
             if self._pipe.error is None:
                 await self._store_signatures(record.tally.last_round)
-            if record.is_stream:
-                wire = self._stream_report() + wire
+            if record.is_stream and (report := self._stream_report()):
+                end = wire.rfind(b"\n\n", 0, -2) + 2 if b"\n\n" in wire[:-2] else 0  # where the last event begins
+                wire = wire[:end] + report + wire[end:]
         await write(wire)
 
     def _stream_report(self) -> bytes:

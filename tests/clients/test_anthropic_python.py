@@ -285,7 +285,7 @@ def test_errors_of_the_gateway(gateway: Gateway, client: Anthropic) -> None:
     with pytest.raises(anthropic.NotFoundError, match="nowhere/none"):
         client.messages.create(model="nowhere/none", max_tokens=5, messages=[{"role": "user", "content": "hello"}])
     with pytest.raises(anthropic.BadRequestError, match="messages"):
-        client.messages.create(model="demo/echo-tools", max_tokens=5, messages="no list")  # type: ignore[call-overload]
+        client.messages.create(model="demo/echo-tools", max_tokens=5, messages=5)  # type: ignore[call-overload]
     with pytest.raises(anthropic.AuthenticationError, match="key"):
         client.with_options(api_key="wrong").models.list()
 

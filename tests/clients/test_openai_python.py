@@ -276,7 +276,7 @@ def test_errors_of_the_gateway(gateway: Gateway, client: OpenAI) -> None:
     with pytest.raises(openai.NotFoundError, match="nowhere"):
         client.models.retrieve("nowhere")
     with pytest.raises(openai.BadRequestError, match="messages"):
-        client.chat.completions.create(model="demo/echo-tools", messages="no list")  # type: ignore[call-overload]
+        client.chat.completions.create(model="demo/echo-tools", messages=5)  # type: ignore[call-overload]
     with pytest.raises(openai.AuthenticationError, match="key") as caught:
         client.with_options(api_key="wrong").models.list()
     assert caught.value.code == "authentication_failed"

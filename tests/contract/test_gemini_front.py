@@ -301,3 +301,11 @@ def test_a_key_may_stand_in_any_of_its_places() -> None:
         for headers in ({"x-goog-api-key": "wrong"}, {"authorization": "Bearer wrong", "x-goog-api-key": "right"}, {}):
             refused = ask(port, "GET", path, None, headers)
             assert (refused.status, json.loads(refused.body)["error"]["status"]) == (401, "UNAUTHENTICATED")
+
+
+def test_a_stream_has_no_comment_because_the_client_of_google_fails_on_them(stage: Stage) -> None:
+    stage.upstream.on(STREAM, stream_steps(gemini_chunk(gemini_call("c0", "unknown", {}), finish="STOP")))
+    answer = post(stage, "/v1beta/models/gemini/m:streamGenerateContent?alt=sse", json.dumps(ASKING).encode())
+    assert answer.status == 200
+    assert b'"unknown"' in answer.body
+    assert b": toolwire" not in answer.body

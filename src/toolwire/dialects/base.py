@@ -170,6 +170,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     # Whether these request headers are those of a client of this dialect, for paths that several dialects use.
     claims: Callable[[Mapping[str, str]], bool] = no_header
     heartbeat: bytes = b": keep-alive\n\n"  # keeps an idle stream open
+    has_comments: bool = True  # clients ignore comments in streams
 
     decode_request: Decode
     # Tools of other dialects are functions by now (calls/tools/kinds.py).

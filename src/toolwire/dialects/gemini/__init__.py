@@ -71,6 +71,7 @@ DIALECT = Dialect(
     claims=lambda given: "x-goog-api-key" in given or "x-goog-api-client" in given,
     # Blank lines: the official Python library (google-genai 1.0 to 3.1) parses comments as JSON.
     heartbeat=b"\n\n",
+    has_comments=False,  # @google/genai 2.32 fails with "Incomplete JSON segment at the end"
     decode_request=decode_request,
     encode_request=encode_request,
     path_of_request=path_of,

@@ -19,7 +19,7 @@ test: $(VENV)/.installed-dev programs model
 	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 4 --dist worksteal --rerun-show-tracebacks $(ARGS)
 
 check: lint
-	$(BIN)/pytest -m "not slow" -q -n 2
+	$(BIN)/pytest -m "not slow" -q -n 4 --dist worksteal
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check

@@ -42,9 +42,9 @@ def guarded(
     is_watched = job.guard == "check" and not is_enforced
     if not may_call or is_watched or job.is_queued_upstream:
         return backend, CallMonitor(checking, has_tools=may_call)
-    terms = job.terms
-    if job.guard == "repair" and not (is_enforced or wanted.must_call or _may_withdraw(terms)):
+    if job.guard == "repair" and not (is_enforced or wanted.must_call or _may_withdraw(job.policy.terms)):
         return backend, CallRepairer(checking, has_tools=may_call)
+    terms = job.terms
     if wanted.must_call:
         terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))
     if _writes_calls(job):

@@ -50,7 +50,7 @@ def judge(call: ToolCall, tool: Tool, schemas: Schemas, *, is_cut: bool = False,
         return _unchecked(arguments, call.raw, compiled.reason)
     try:
         is_valid = isinstance(arguments, dict) and checker.fits(arguments, len(call.raw) + 2)
-        if is_valid and not may_repair:
+        if is_valid and not (may_repair and _may_have_other_form(call.raw, checker)):
             return Valid(args=arguments)
         return _Case(call, tool, checker, arguments, is_cut).verdict(is_valid, may_repair)
     except TooCostly as reason:
@@ -76,7 +76,11 @@ class _Case:
         fixed = self._fixed() if may_repair else None
         if fixed is None:
             return self._invalid()
-        better = preferred_form(fixed.arguments, self._raw, self._checker)
+        better = (
+            preferred_form(fixed.arguments, self._raw, self._checker)
+            if _may_have_other_form(self._raw, self._checker)
+            else None
+        )
         return _repaired(fixed if better is None else Fixed(better.arguments, (*fixed.repairs, *better.repairs)))
 
     def _fixed(self) -> Fixed | None:
@@ -125,6 +129,11 @@ class _Case:
             missing=missing(faults),
             received=inner,
         )
+
+
+def _may_have_other_form(raw: str, checker: Checker) -> bool:
+    """Whether the schema allows a form that the tool does not expect (preferred_form), and the arguments may have it."""
+    return checker.has_text_unions or (checker.has_integers and ("." in raw or "e" in raw or "E" in raw))
 
 
 def _is_empty(call: ToolCall) -> bool:

@@ -277,8 +277,6 @@ _MOST_LEAVES = 10_000  # values that are visited
 
 def preferred_form(arguments: JsonObject, raw: str, checker: Checker) -> Fixed | None:
     """The arguments in the form that the tool expects; None where they have it."""
-    if not (("." in raw or "e" in raw or "E" in raw) and checker.has_integers) and not checker.has_text_unions:
-        return None
     edits = list(_edits(arguments, checker))
     if not edits:
         return None

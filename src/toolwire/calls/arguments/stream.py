@@ -36,7 +36,8 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"[^,\]}\s]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LITERALS = {"true": True, "false": False, "null": None}
-_TAIL = re.compile(r"[\s,}\]]+\Z")
+_TAIL = re.compile(r"[ \t\r\n,}\]]+\Z")
+_MAY_END = frozenset(" \t\r\n,}]")  # characters that may be behind the end of a string
 
 
 # What the scanner expects next.
@@ -62,7 +63,10 @@ class _Container:
 
     def next_item(self) -> ValueShape:
         self.count += 1
-        return self.shape.member(self.count - 1)
+        return self.member(self.count - 1)
+
+    def member(self, name: str | int) -> ValueShape:
+        return self.shape.members.get(name) or self.shape.member(name)
 
 
 class ArgumentStream:
@@ -94,9 +98,13 @@ class ArgumentStream:
         return bool(self._text or self._waiting)
 
     def passes(self, text: str) -> bool:
-        """Whether the text only extends a long free string and nothing waits. If so it counts as sent."""
-        if self._length < _CAREFUL or self._text or not self._is_free or _TEXT.fullmatch(text) is None:
+        """Whether the text only extends a free string and nothing waits. If so it counts as sent."""
+        if self._text or not self._is_free or self.doubt or _TEXT.fullmatch(text) is None:
             return False
+        if self._length < _CAREFUL:
+            if self._length < self._shape.least_length or text[-1:] in _MAY_END:
+                return False
+            self._length += len(text)
         self._sent.append(text)
         return True
 
@@ -182,7 +190,8 @@ class ArgumentStream:
         self._start = at
         if character in "{[":
             is_object = character == "{"
-            if not shape.takes("object" if is_object else "array") or len(self._stack) == _DEEPEST:
+            kind = "object" if is_object else "array"
+            if (shape.types and kind not in shape.types) or len(self._stack) == _DEEPEST:
                 self.hold("a value has another type")
                 return safe
             self._stack.append(_Container(shape, is_object))
@@ -190,7 +199,7 @@ class ArgumentStream:
         elif not self._stack:
             self.hold("it is not an object")
         elif character == '"':
-            if not shape.takes("string"):
+            if shape.types and "string" not in shape.types:
                 self.hold("a value has another type")
                 return safe
             self._is_name, self._length = False, 0
@@ -260,11 +269,13 @@ class ArgumentStream:
 
     def _end_name(self, written: str) -> None:
         inner, name = self._stack[-1], _value(written)
-        if not isinstance(name, str) or name in inner.names or not inner.shape.takes_name(name):
+        known = inner.shape.names
+        is_known = name in known if known else isinstance(name, str) and inner.shape.takes_name(name)
+        if not isinstance(name, str) or not is_known or name in inner.names:
             self.hold("a member has an unknown name, or one that was used before")
             return
         inner.names.add(name)
-        self._shape, self._expects = inner.shape.member(name), _COLON
+        self._shape, self._expects = inner.member(name), _COLON
 
     def _read_scalar(self) -> None:
         end = _SCALAR.match(self._text, self._position).end()  # type: ignore[union-attr] # always matches

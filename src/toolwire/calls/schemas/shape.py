@@ -23,7 +23,7 @@ class ValueShape:
     def __init__(self, root: JsonObject, schemas: list[Json]) -> None:
         self._root = root
         self._schemas = schemas_of(root, schemas)
-        self._members: dict[str | int, ValueShape] = {}
+        self.members: dict[str | int, ValueShape] = {}  # those that were needed so far
         self.types = frozenset[str]().union(*map(types_of, self._schemas)) or frozenset(
             name for option in self.options or () for name in _types(option)
         )
@@ -78,11 +78,11 @@ class ValueShape:
         return self.options is None or any(type(option) is type(value) and option == value for option in self.options)
 
     def member(self, name: str | int) -> ValueShape:
-        found = self._members.get(name)
+        found = self.members.get(name)
         if found is None:
             found = ValueShape(self._root, [one for schema in self._schemas for one in inside(schema, name)])
-            if len(self._members) < _MOST:
-                self._members[name] = found
+            if len(self.members) < _MOST:
+                self.members[name] = found
         return found
 
 

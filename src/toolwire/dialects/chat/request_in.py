@@ -43,7 +43,7 @@ from ...wire.fields import (
     wrong,
 )
 from ..shared.foreign_forms import has_leftovers, is_foreign
-from ..shared.foreign_history import HistoryReader, without_choice
+from ..shared.foreign_history import CHOICES, HistoryReader, without_choice
 from ..shared.histories import SMALL, DecodedHistories
 from ..shared.media.data import from_data, from_url
 from ..shared.media.policy import has_result_media
@@ -118,7 +118,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     if may_recur and not reader.losses:
         _HISTORIES.add(body, top["messages"], messages, before)
     tools = tools_in(top) if known is None else known
-    if not tools:
+    if not tools and not top.keys().isdisjoint(CHOICES):
         top = without_choice(top, reader)
     return Request(
         model=model,
@@ -162,7 +162,8 @@ def _extra(top: JsonObject) -> Extra:
 
 def _messages(top: JsonObject, reader: HistoryReader, known: tuple[Message, ...]) -> tuple[Message, ...]:
     """known: the first of them, which were decoded before."""
-    items = reader.listed(top, "messages")
+    given = top.get("messages")
+    items = given if isinstance(given, list) else reader.listed(top, "messages")
     is_old = "functions" in top and has_old_calls(items)
     found: list[Message] = [*known]
     for index, item in enumerate(items[len(known) :] if known else items, len(known)):

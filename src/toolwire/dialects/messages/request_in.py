@@ -172,7 +172,8 @@ def system_in(value: Any) -> tuple[Message, ...]:
 
 
 def _messages(top: JsonObject, reader: HistoryReader) -> tuple[Message, ...]:
-    found = list(messages_in(reader.listed(top, "messages"), reader))
+    given = top.get("messages")
+    found = list(messages_in(given if isinstance(given, list) else reader.listed(top, "messages"), reader))
     if not found and not is_continuing(top):  # a paused turn continues without a new message
         if not top.get("system"):
             raise BadRequest("it is empty; expected at least one message.", where="messages")

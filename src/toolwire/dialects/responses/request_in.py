@@ -142,7 +142,11 @@ def _input(top: JsonObject, reader: HistoryReader) -> tuple[Message, ...]:
     is_complete = not (top.get("previous_response_id") or top.get("conversation"))
     if given is None and is_complete and not top.get("instructions"):
         raise missing("input", "a string or an array of items")
-    found = [] if given is None else list(messages_in(reader.listed(top, "input"), reader))
+    found = (
+        []
+        if given is None
+        else list(messages_in(given if isinstance(given, list) else reader.listed(top, "input"), reader))
+    )
     if not found and is_complete:
         if not top.get("instructions"):
             raise BadRequest("it is empty; expected at least one item.", where="input")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...errors import BadRequest
@@ -52,33 +53,25 @@ from .requests import split_result
 ReadPart = Callable[[Any, str, Role], Part]
 NAMELESS = "unknown_tool"  # the name of a call that has none
 OPENING = "(The conversation begins here.)"
-_CHOICES = ("tool_choice", "parallel_tool_calls")
+CHOICES = ("tool_choice", "parallel_tool_calls")
 _DEEPEST = 8  # lists in lists
+_MEANINGLESS = BadRequest("it has no meaning.")
 
 
-class HistoryReader:
+class HistoryReader(Struct):
     """dialect: the name under which members that it knows alone are stored. read_part: the decoder's own reading of a part.
     members: those of a message that are kept without being read. result_parts: types of such parts in results.
-    has_text_arguments: the dialect writes arguments as text. keeps_thoughts: reasoning may be sent back without its proof."""
+    has_text_arguments: the dialect writes arguments as text. keeps_thoughts: reasoning may be sent back without its proof.
+    error: the decoder's, of the message that is read."""
 
-    def __init__(
-        self,
-        dialect: str,
-        read_part: ReadPart,
-        *,
-        members: tuple[str, ...] = (),
-        result_parts: frozenset[str] = frozenset(),
-        has_text_arguments: bool = True,
-        keeps_thoughts: bool = True,
-    ) -> None:
-        self._dialect = dialect
-        self._read_part = read_part
-        self._members = members
-        self._result_parts = result_parts
-        self._has_text_arguments = has_text_arguments
-        self._keeps_thoughts = keeps_thoughts
-        self.losses: list[Loss] = []
-        self._error = BadRequest("it has no meaning.")
+    dialect: str
+    read_part: ReadPart
+    members: tuple[str, ...] = ()
+    result_parts: frozenset[str] = frozenset()
+    has_text_arguments: bool = True
+    keeps_thoughts: bool = True
+    losses: list[Loss] = []
+    error: BadRequest = _MEANINGLESS
 
     def note(self, kind: str, where: str, why: str) -> None:
         self.losses.append(Loss(f"history.{kind}", where, why))
@@ -95,7 +88,7 @@ class HistoryReader:
 
     def messages(self, item: Any, where: str, error: BadRequest) -> list[Message]:
         """The messages that an item means, with at least one loss. Raises the decoder's error if it means nothing."""
-        count, self._error = len(self.losses), error
+        count, self.error = len(self.losses), error
         messages = self._messages(item, where, 0)
         if len(self.losses) == count:
             kind = "item_id" if error.where.endswith(".id") else "form"
@@ -125,7 +118,7 @@ class HistoryReader:
             self.note("form", where, "a list in place of a message is read as messages")
             return [one for inner in item for one in self._messages(inner, where, depth + 1)]
         if not isinstance(item, dict):
-            raise self._error
+            raise self.error
         if "role" not in item and (is_call(item) or is_result(item) or is_thought(item)):
             role: Role = "tool" if is_result(item) else "assistant"
             return self._split(role, self._part(item, where, role))
@@ -149,8 +142,8 @@ class HistoryReader:
             parts.append(Refusal(text=refusal))
         parts += self._calls(item, where)
         messages = self._split(role, parts)
-        if kept := {key: item[key] for key in self._members if item.get(key) is not None}:
-            messages[0] = replace(messages[0], extra={self._dialect: kept})
+        if kept := {key: item[key] for key in self.members if item.get(key) is not None}:
+            messages[0] = replace(messages[0], extra={self.dialect: kept})
         if not LEFTOVERS.isdisjoint(item):
             self.note("form", where, "members of an answer that a message does not have were dropped")
         return messages
@@ -170,7 +163,7 @@ class HistoryReader:
         elif any(item.get(key) is not None for key in ("content", "parts", "text")):
             role = "user"
         else:
-            raise self._error
+            raise self.error
         self.note("role", f"{where}.role", f"the dialect has no such role; it is sent as {role}")
         return role
 
@@ -243,7 +236,7 @@ class HistoryReader:
         name = first_text(value, NAMES)
         if not name:
             if kind in ITEM_CALLS and not (given.get("call_id") or given.keys() & {*ARGUMENTS}):
-                raise self._error  # nothing is known of it, and no result can be its own
+                raise self.error  # nothing is known of it, and no result can be its own
             self.note("form", where, "a call without a name got one")
         if (kind not in CALLS and kind != "custom") or kind == "tool-call":
             self.note("form", where, "a call without a type, or with an unknown one")
@@ -263,13 +256,13 @@ class HistoryReader:
             self.note("arguments", where, "a call without arguments got empty ones")
             return "{}", {}
         if isinstance(given, dict):
-            if self._has_text_arguments:
+            if self.has_text_arguments:
                 self.note("arguments", where, "arguments that were an object are sent as text")
             return as_text(given), given
         if not isinstance(given, str):
             return as_text(given), None
         if (args := object_of(given)) is not None:
-            if not self._has_text_arguments:
+            if not self.has_text_arguments:
                 self.note("arguments", where, "arguments that were text are sent as an object")
             return given, args
         if isinstance(inner := _decoded(given), str) and (args := object_of(inner)) is not None:
@@ -318,7 +311,7 @@ class HistoryReader:
             case Refusal() | Reasoning():
                 return Text(text=part.text)
             case Opaque():
-                return part if type_name(part.value) in self._result_parts else self._unknown(part.value, where)
+                return part if type_name(part.value) in self.result_parts else self._unknown(part.value, where)
             case ToolCall():
                 return Text(text=f"[{part.name} {part.raw}]")
             case Result():
@@ -339,7 +332,7 @@ class HistoryReader:
 
     def _part(self, piece: Any, where: str, role: Role) -> list[Part]:
         try:
-            return [self._read_part(piece, where, role)]
+            return [self.read_part(piece, where, role)]
         except BadRequest:
             return self._foreign_part(piece, where, role)
 
@@ -391,7 +384,7 @@ class HistoryReader:
         text = "\n".join(filter(None, texts))
         if role != "assistant" and text:
             return [self._unknown(piece, where)]
-        if not text or not self._keeps_thoughts:
+        if not text or not self.keeps_thoughts:
             self.note("reasoning", where, "reasoning without its text or its proof was dropped")
             return []
         self.note("reasoning", where, "reasoning in another form than the dialect's lost its signature")
@@ -404,7 +397,7 @@ class HistoryReader:
 
 def without_choice(top: JsonObject, reader: HistoryReader) -> JsonObject:
     """The body without a choice among tools, for a request that has no tools; providers refuse it."""
-    idle = [key for key in _CHOICES if top.get(key) is not None]
+    idle = [key for key in CHOICES if top.get(key) is not None]
     for key in idle:
         reader.note("tool_choice", key, "it was dropped, because the request has no tools")
     return {key: value for key, value in top.items() if key not in idle} if idle else top

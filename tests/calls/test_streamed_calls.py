@@ -65,7 +65,7 @@ def test_a_valid_call_is_not_changed(size: int) -> None:
     sent = run(one, [*call_events(RIGHT, size), END])
     assert arguments(sent) == RIGHT
     assert calls(sent) == calls(call_events(RIGHT, size))
-    assert (one.changed, one.losses, one.withholds, one.reads_deltas) == ("", [], False, False)
+    assert (one.changed, one.losses, one.withholds, one.deltas) == ("", [], False, None)
 
 
 @pytest.mark.parametrize("size", [1, 4, 100])
@@ -165,16 +165,17 @@ def test_a_failed_answer_ends_with_its_failure() -> None:
 def test_deltas_of_a_long_string_pass_the_turn_without_being_sent() -> None:
     turn = Turn(Request(model="m", messages=(), stream=True), str, observer=repairer())
     turn.send([Started(id="a", model="m"), PartStarted(index=0, part=ToolCall(id="c", name="write", raw=""))])
-    assert turn.reads_deltas
     first = PartDelta(0, '{"text": "' + "a" * 300)
     assert turn.send([first]) == [first]
     assert not turn.withholds
-    assert turn.passes(PartDelta(0, "more, "))
+    assert turn.deltas is not None
+    assert turn.deltas.passes(PartDelta(0, "more, "))
+    assert turn.deltas.passes(PartDelta(1, "another part"))
     quote = PartDelta(0, 'x"')
-    assert not turn.passes(quote)
+    assert not turn.deltas.passes(quote)
     assert turn.send([quote]) == [PartDelta(0, "x")]
     assert turn.withholds
-    assert not turn.passes(PartDelta(1, "another part"))
+    assert not turn.deltas.passes(PartDelta(1, "another part"))
 
 
 DAMAGED = st.sampled_from(

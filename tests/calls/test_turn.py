@@ -164,12 +164,12 @@ def test_losses_and_foreign_parts_are_on_record() -> None:
 class Withholding:
     """A watcher that holds back the deltas of calls."""
 
-    reads_deltas = True
     withholds = True
     changed = ""
 
     def __init__(self) -> None:
         self.losses: list[Loss] = []
+        self.deltas = self
 
     def send(self, events: list[Event]) -> list[Event]:
         return [event for event in events if not isinstance(event, PartDelta)]
@@ -181,10 +181,11 @@ class Withholding:
 def test_a_delta_that_somebody_wants_to_see_does_not_pass_by() -> None:
     request = Request(model="m", messages=(), stream=True)
     delta = PartDelta(0, "{}")
-    assert Turn(request, str).passes(delta)
+    assert Turn(request, str).deltas is None
     watched = Turn(request, str, observer=Withholding())
     watched.send([PartStarted(index=0, part=ToolCall(id="c", name="f", raw=""))])
-    assert not watched.passes(delta)
+    assert watched.deltas is not None
+    assert not watched.deltas.passes(delta)
     assert watched.send([delta]) == []
 
 

@@ -35,8 +35,9 @@ class CallRepairer(CallMonitor):
         self._streams: dict[int, _StreamedCall] = {}
 
     def passes(self, delta: PartDelta) -> bool:
+        """For several calls at once. What waits must be sent before the delta."""
         call = self._streams.get(delta.index)
-        return call is None or call.arguments.passes(delta.text)
+        return not self.withholds and (call is None or call.arguments.passes(delta))
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing changes."""
@@ -45,17 +46,27 @@ class CallRepairer(CallMonitor):
             if (call := streams.get(delta.index)) is None:
                 return self._named(events)
             ready = call.arguments.feed(delta.text)
-            self.withholds = call.waits or (len(streams) > 1 and any(other.waits for other in streams.values()))
+            self._note_waiting()
             if ready == delta.text:
                 return events
             return [PartDelta(delta.index, ready)] if ready else []
         events = self._named(events)
         ended = {event.index for event in events if type(event) is PartEnded}
         sent = [one for event in events for one in self._event(event, ended)]
-        self.withholds = any(call.waits for call in streams.values())
-        if self._indexes is None:
-            self.reads_deltas = bool(streams)
+        self._note_waiting()
         return events if sent == events else sent
+
+    def _note_waiting(self) -> None:
+        streams = self._streams
+        if self._indexes is not None:
+            return
+        if len(streams) == 1:
+            [call] = streams.values()
+            self.withholds = call.waits
+            self.deltas = self if self.withholds else call.arguments
+        else:
+            self.withholds = any(call.waits for call in streams.values())
+            self.deltas = self if streams else None
 
     def _event(self, event: Event, ended: set[int]) -> list[Event]:
         """ended: the parts that end in the same batch of events."""
@@ -82,7 +93,7 @@ class CallRepairer(CallMonitor):
                 return [event]
 
     def _started(self, event: PartStarted, *, is_whole: bool) -> list[Event]:
-        arguments = self._validator.stream(event.part) if isinstance(event.part, ToolCall) else None
+        arguments = self._validator.stream(event.part, event.index) if isinstance(event.part, ToolCall) else None
         if arguments is None:
             return [event]
         self._streams[event.index] = call = _StreamedCall(event, arguments)

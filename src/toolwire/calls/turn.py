@@ -27,19 +27,23 @@ _UNOFFERED = "though no tool was offered"
 MakeSplitter: TypeAlias = Callable[[int], CallSplitter]  # by the index of the first text part
 
 
+class DeltaFilter(Protocol):
+    """Knows which deltas only extend an open part, as nearly all do."""
+
+    def passes(self, delta: PartDelta) -> bool:
+        """Whether the delta can be sent as it is. If so it is noted here, and must not be given to send()."""
+
+
 class CallObserver(Protocol):
-    """Sees calls under the names that the back end knows, before all other steps. reads_deltas: it must see every delta now.
+    """Sees calls under the names that the back end knows, before all other steps. deltas: which deltas it must see; None for none of them.
     withholds: events that it has received wait to be sent."""
 
-    reads_deltas: bool
+    deltas: DeltaFilter | None
     withholds: bool
     changed: str
     losses: list[Loss]
 
     def send(self, events: list[Event]) -> list[Event]: ...
-
-    def passes(self, delta: PartDelta) -> bool:
-        """Whether the delta can be sent as it is. If so it is noted, and must not be given to send(). Only called if nothing waits."""
 
 
 class Turn:
@@ -62,7 +66,7 @@ class Turn:
         self._decoder = decoder
         self._restorer = CallRestorer(names) if names is not None else None
         self._needs_deltas = self._restorer is not None or decoder is not None
-        self.reads_deltas = self._needs_deltas  # False: deltas pass unchanged, and need not be sent
+        self.deltas: DeltaFilter | None = self if self._needs_deltas else None  # None: every delta passes
         self._dialect = request.origin
         self._mint = mint
         self._prompt_size = len(request.wire)
@@ -78,7 +82,11 @@ class Turn:
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing changes."""
-        if len(events) == 1 and type(delta := events[0]) is PartDelta and (not self.reads_deltas or self.passes(delta)):
+        if (
+            len(events) == 1
+            and type(delta := events[0]) is PartDelta
+            and (self.deltas is None or self.deltas.passes(delta))
+        ):
             return events
         if self._make_splitter is not None:
             self._start_splitter(events, self._make_splitter)
@@ -92,8 +100,10 @@ class Turn:
             self.changed = self.changed or self._observer.changed
         if self._restorer is not None:
             events = self._restorer.send(events)
-        observes = self._observer is not None and self._observer.reads_deltas
-        self.reads_deltas = self._needs_deltas or observes or self._splitter is not None
+        if self._needs_deltas or self._splitter is not None:
+            self.deltas = self
+        elif self._observer is not None:
+            self.deltas = self._observer.deltas
         is_copied = False
         for position, event in enumerate(events):
             if type(event) is PartDelta:
@@ -120,13 +130,13 @@ class Turn:
         return self._observer is not None and self._observer.withholds
 
     def passes(self, delta: PartDelta) -> bool:
-        """Whether the delta only extends an open part. If so it is noted here, and must not be sent."""
-        observer = self._observer
+        """For an answer whose text is scanned for calls, too."""
+        observer, splitter = self._observer, self._splitter
         if self._needs_deltas or (observer is not None and observer.withholds):
             return False
-        if self._splitter is not None and not self._splitter.passes(delta):
+        if splitter is not None and not splitter.passes(delta):
             return False
-        return observer is None or not observer.reads_deltas or observer.passes(delta)
+        return observer is None or observer.deltas is None or observer.deltas.passes(delta)
 
     def _start_splitter(self, events: list[Event], make: MakeSplitter) -> None:
         """An answer without text needs no splitter."""
@@ -202,7 +212,7 @@ class CallMonitor:
         self._ended: list[tuple[int, ToolCall]] = []  # with the number of its choice
         self._indexes: PartIndexes | None = None  # set once a call came that is sent as text
         self._unoffered: set[int] = set()  # parts that are calls of a model without tools
-        self.reads_deltas = False
+        self.deltas: DeltaFilter | None = None
         self.withholds = False
         self.changed = ""
         self.losses: list[Loss] = []
@@ -249,7 +259,7 @@ class CallMonitor:
             first = next(calls, None)
             if first is None:
                 return events
-            self._indexes, self.reads_deltas = PartIndexes(first=first.index), True
+            self._indexes, self.deltas = PartIndexes(first=first.index), self
             self.changed = self.changed or "a call where no tool was offered"
         return [sent for event in events for sent in self._renumbered(event, self._indexes)]
 
@@ -279,7 +289,7 @@ class CallCounter:
 
     def __init__(self, tally: CallTally) -> None:
         self._tally = tally
-        self.reads_deltas = False
+        self.deltas: DeltaFilter | None = None
         self.withholds = False
         self.changed = ""
         self.losses: list[Loss] = []
@@ -292,9 +302,6 @@ class CallCounter:
                 self._tally.invalid += is_invalid
                 self._tally.note(event.part, "invalid" if is_invalid else "unchecked")
         return events
-
-    def passes(self, delta: PartDelta) -> bool:
-        return True
 
 
 def has_tools(request: Request) -> bool:

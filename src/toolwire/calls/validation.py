@@ -201,13 +201,13 @@ class CallValidator:
         self._decoder = decoder
         self._reported = 0
 
-    def stream(self, call: ToolCall) -> ArgumentStream | None:
-        """For a call that begins; None if its arguments cannot be checked."""
+    def stream(self, call: ToolCall, index: int) -> ArgumentStream | None:
+        """For a call that begins as this part of the answer; None if its arguments cannot be checked."""
         tool = self.offer.tool(call.name) if call.kind == "function" else None
         if tool is None or tool.kind in ("custom", "hosted"):
             return None
         checker = self._schemas.of(tool.schema).checker
-        return None if checker is None else ArgumentStream(checker.shape, tool.name)
+        return None if checker is None else ArgumentStream(checker.shape, tool.name, index)
 
     def decoded(self, call: ToolCall) -> ToolCall:
         """For calls that no Turn has decoded."""

@@ -148,8 +148,8 @@ class Tap(Translator):
         if self._is_between and not self.took_over and data[-2:] == b"\n\n":
             delta = self._frames.match(data[:-2])
             if delta is not None:
-                turn = self._turn
-                passes = not turn.reads_deltas or turn.passes(delta)
+                deltas = self._turn.deltas
+                passes = deltas is None or deltas.passes(delta)
                 return Batch(data, [delta]) if passes else self._checked(data, delta)
         try:
             batch = self._pass(self._sse.feed(data))
@@ -208,7 +208,7 @@ class Tap(Translator):
                 seen += batch.events
                 continue
             was_waiting = turn.withholds
-            kept = turn.send(events) if delta is None or turn.reads_deltas else events
+            kept = turn.send(events) if delta is None or turn.deltas is not None else events
             seen += kept
             if decoder.irregular or turn.changed:
                 if not decoder.irregular and not was_waiting:  # the held frames are correct, only the end is not

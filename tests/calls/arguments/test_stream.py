@@ -132,7 +132,7 @@ def test_in_the_first_characters_only_punctuation_waits() -> None:
     assert arguments.feed('{"path": "src') == '{"path": "src'
     assert arguments.feed("/main") == "/main"
     assert arguments.feed(".py, ") == ".py"
-    assert arguments.feed("x") == ", x"
+    assert arguments.feed("x ") == ", x "
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_in_the_first_characters_only_punctuation_waits() -> None:
         ("```json\n{}", ""),
         ("{'path': 'a'}", ""),
         ('{"path": "a" "count": 1}', '{"path": "a'),
-        ('{"path": "say "hi" now"}', '{"path": "say'),
+        ('{"path": "say "hi" now"}', '{"path": "say '),
         ('{"path": "a, "count": 1}', '{"path": "a'),
         ('{"path": "a}', '{"path": "a'),
         ('{"path": "a",}', '{"path": "a'),

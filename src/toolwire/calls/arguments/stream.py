@@ -5,8 +5,8 @@ A repair must start with the bytes that the client already has. So text is only 
 - The content of a free string (any string is valid there) is sent as it comes, from its opening quote on.
 - Everything else waits until the next value has begun and looks right: names that the schema has, the right type, one of the fixed values.
   A closing quote waits, too: if no comma or bracket follows it, it was a quote inside the string.
-- In the first characters of a string, commas, brackets and blanks at the end of what has come wait for the next character. If a quote
-  follows, they may not belong to the string: the quote that ends it was forgotten.
+- In the first characters of a string, a comma or bracket at the end of what has come waits for the next character, with the blanks around
+  it. If a quote follows, it may not belong to the string: the quote that ends it was forgotten.
 - A string that begins like the name of the tool waits, because the arguments may be wrapped: {"name": ..., "arguments": {...}}. So does
   an item of a list that begins like the name of a member: the bracket that ends the list may be missing.
 - From the first doubt on, everything waits for the end of the call.
@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from ...events import PartDelta
 from ...types import Json
 from ...wire.exact_json import BadJson, decode
 from ..schemas.shape import ValueShape
@@ -36,7 +37,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"[^,\]}\s]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LITERALS = {"true": True, "false": False, "null": None}
-_TAIL = re.compile(r"[ \t\r\n,}\]]+\Z")
+_TAIL = re.compile(r"[ \t\r\n]*+[,}\]][ \t\r\n,}\]]*\Z")
 _MAY_END = frozenset(" \t\r\n,}]")  # characters that may be behind the end of a string
 
 
@@ -70,9 +71,10 @@ class _Container:
 
 
 class ArgumentStream:
-    """The arguments of one call. doubt: why the rest of the call is held, "" while it is not."""
+    """The arguments of one call. index: of its part in the answer. doubt: why the rest of the call is held, "" while it is not."""
 
-    def __init__(self, shape: ValueShape, tool_name: str = "") -> None:
+    def __init__(self, shape: ValueShape, tool_name: str = "", index: int = 0) -> None:
+        self._index = index
         self._tool_name = tool_name
         self._shape = shape  # of the value that is expected or read
         self._stack: list[_Container] = []
@@ -97,12 +99,15 @@ class ArgumentStream:
         """Some of the text has not been sent."""
         return bool(self._text or self._waiting)
 
-    def passes(self, text: str) -> bool:
-        """Whether the text only extends a free string and nothing waits. If so it counts as sent."""
+    def passes(self, delta: PartDelta) -> bool:
+        """Whether the delta only extends a free string and nothing waits, or belongs to another part. If so it counts as sent."""
+        text = delta.text
+        if delta.index != self._index:
+            return not self._text and not self._waiting
         if self._text or not self._is_free or self.doubt or _TEXT.fullmatch(text) is None:
             return False
         if self._length < _CAREFUL:
-            if self._length < self._shape.least_length or text[-1:] in _MAY_END:
+            if self._length < self._shape.least_length or (text[-1:] in _MAY_END and _TAIL.search(text)):
                 return False
             self._length += len(text)
         self._sent.append(text)
@@ -113,8 +118,6 @@ class ArgumentStream:
         if self.doubt:
             self._waiting.append(text)
             return ""
-        if self.passes(text):
-            return text
         self._text += text
         safe = self._scan()
         ready, self._text = self._text[:safe], self._text[safe:]

@@ -76,6 +76,7 @@ class Turn:
         self._calling: set[int] = set()  # choices with a complete call
         self._parts: list[PartEnded] = []
         self.changed = ""
+        self.withholds = False  # events of the back end wait, unchanged so far, until they can be sent
         self.calls = 0
         self.usage: Usage | None = None
         self.losses: list[Loss] = []
@@ -104,6 +105,7 @@ class Turn:
             self.deltas = self
         elif self._observer is not None:
             self.deltas = self._observer.deltas
+        self.withholds = self._observer is not None and self._observer.withholds
         is_copied = False
         for position, event in enumerate(events):
             if type(event) is PartDelta:
@@ -123,11 +125,6 @@ class Turn:
 
     def all_losses(self) -> list[Loss]:
         return self.losses if self._observer is None else [*self.losses, *self._observer.losses]
-
-    @property
-    def withholds(self) -> bool:
-        """Events of the back end wait, unchanged so far, until they can be sent."""
-        return self._observer is not None and self._observer.withholds
 
     def passes(self, delta: PartDelta) -> bool:
         """For an answer whose text is scanned for calls, too."""

@@ -201,6 +201,13 @@ class Tap(Translator):
             if self.is_over:
                 break
             delta = decoder.match(frame.block)
+            if delta is not None and not self.took_over and not self._held:
+                deltas = turn.deltas
+                if deltas is None or deltas.passes(delta):
+                    output += (frame.block, b"\n\n")
+                    seen.append(delta)
+                    self._last = frame
+                    continue
             events: list[Event] = decoder.read(frame) if delta is None else [delta]
             if self.took_over:
                 batch = self.send(events)
@@ -208,7 +215,7 @@ class Tap(Translator):
                 seen += batch.events
                 continue
             was_waiting = turn.withholds
-            kept = turn.send(events) if delta is None or turn.deltas is not None else events
+            kept = turn.send(events)
             seen += kept
             if decoder.irregular or turn.changed:
                 if not decoder.irregular and not was_waiting:  # the held frames are correct, only the end is not

@@ -81,7 +81,11 @@ class CallRepairer(CallMonitor):
                     self._ended.append((event.choice, call))
                     return [event]
                 self._streams[event.index].ended = event
-                return [] if call.args is None or is_open(call) else self._finished(event.index, is_cut=False)
+                return (
+                    []
+                    if call.args is None or (call.extra and is_open(call))
+                    else self._finished(event.index, is_cut=False)
+                )
             case Finished():
                 cut = cut_choices(event)
                 self._validate(cut)
@@ -120,20 +124,20 @@ class CallRepairer(CallMonitor):
         ended, arguments = streamed.ended, streamed.arguments
         assert ended is not None
         assert isinstance(ended.part, ToolCall)
-        call, rest = ended.part, arguments.rest()
-        finding = self._validator.find(call, is_cut=is_cut, may_repair=True, sent=arguments.sent)
+        call, sent, rest = ended.part, arguments.sent, arguments.rest()
+        finding = self._validator.find(call, is_cut=is_cut, may_repair=True, sent=sent)
         match finding:
             case Repaired():
                 self.changed = self.changed or _REPAIRED
                 call = without_span(replace(call, raw=finding.raw, args=finding.args))
-                rest = finding.raw[len(arguments.sent) :]
+                rest = finding.raw[len(sent) :]
             case Invalid() | UnknownCall():
                 self.losses += self._validator.flag(call, finding)
             case CutCall() if is_open(call):  # it must not look whole
                 self.changed = self.changed or "a call was cut"
                 rest = rest.rstrip().removesuffix("}")
-                call = replace(call, raw=arguments.sent + rest, args=None)
-        if span_of(call) and not streamed.is_begun and not isinstance(finding, Repaired):
+                call = replace(call, raw=sent + rest, args=None)
+        if call.extra and span_of(call) and not streamed.is_begun and not isinstance(finding, Repaired):
             self.changed = self.changed or "a call cannot be read"
             why = "" if isinstance(finding, CutCall) or not isinstance(finding, Invalid) else fault_text(finding)
             return part_events(index, Text(text=call_text(call, why)), ended.choice)

@@ -264,6 +264,8 @@ class Answer(EventAnswer):
     def _stream_report(self) -> bytes:
         """A comment, which every client ignores that does not look for it, and an event for a client that asked for one."""
         losses, record = self.losses, self._job.record
+        if not (losses or record.is_debugged or record.tally.repaired_calls):
+            return b""
         found = record.stream_report(losses) if DIALECTS[self._job.received.origin].has_comments else None
         comment = b"" if found is None else b": toolwire " + encode(found) + b"\n\n"
         if not record.is_debugged:

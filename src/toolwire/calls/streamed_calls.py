@@ -6,6 +6,8 @@ call that was cut. So it waits until the answer goes on or ends.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from msgspec.structs import replace
 
 from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
@@ -27,6 +29,7 @@ from .validation import (
 )
 
 _REPAIRED = "a call was repaired"
+_NONE: frozenset[int] = frozenset()
 
 
 class CallRepairer(CallMonitor):
@@ -51,8 +54,11 @@ class CallRepairer(CallMonitor):
                 return events
             return [PartDelta(delta.index, ready)] if ready else []
         events = self._named(events)
-        ended = {event.index for event in events if type(event) is PartEnded}
-        sent = [one for event in events for one in self._event(event, ended)]
+        if len(events) == 1:
+            sent = self._event(events[0], _NONE)
+        else:
+            ended = {event.index for event in events if type(event) is PartEnded}
+            sent = [one for event in events for one in self._event(event, ended)]
         self._note_waiting()
         return events if sent == events else sent
 
@@ -60,19 +66,20 @@ class CallRepairer(CallMonitor):
         streams = self._streams
         if self._indexes is not None:
             return
-        if len(streams) == 1:
+        if not streams:
+            self.withholds, self.deltas = False, None
+        elif len(streams) == 1:
             [call] = streams.values()
             self.withholds = call.waits
             self.deltas = self if self.withholds else call.arguments
         else:
-            self.withholds = any(call.waits for call in streams.values())
-            self.deltas = self if streams else None
+            self.withholds, self.deltas = any(call.waits for call in streams.values()), self
 
-    def _event(self, event: Event, ended: set[int]) -> list[Event]:
+    def _event(self, event: Event, ended: Set[int]) -> list[Event]:
         """ended: the parts that end in the same batch of events."""
         match event:
             case PartStarted():
-                before = self._resolved(frozenset(), event.choice)
+                before = self._resolved(_NONE, event.choice) if self._streams else []
                 return before + self._started(event, is_whole=event.index in ended)
             case PartDelta(index=index) if index in self._streams:
                 return self._streams[index].grown(event)
@@ -81,15 +88,12 @@ class CallRepairer(CallMonitor):
                     self._ended.append((event.choice, call))
                     return [event]
                 self._streams[event.index].ended = event
-                return (
-                    []
-                    if call.args is None or (call.extra and is_open(call))
-                    else self._finished(event.index, is_cut=False)
-                )
+                is_whole = call.args is not None and not (call.extra and is_open(call))
+                return self._finished(event.index, is_cut=False) if is_whole else []
             case Finished():
                 cut = cut_choices(event)
                 self._validate(cut)
-                return [*self._resolved(cut), event]
+                return [*self._resolved(cut), event] if self._streams else [event]
             case Failed():
                 self._streams.clear()
                 return [event]

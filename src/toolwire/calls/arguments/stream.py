@@ -64,10 +64,7 @@ class _Container:
 
     def next_item(self) -> ValueShape:
         self.count += 1
-        return self.member(self.count - 1)
-
-    def member(self, name: str | int) -> ValueShape:
-        return self.shape.members.get(name) or self.shape.member(name)
+        return self.shape.members.get(self.count - 1) or self.shape.member(self.count - 1)
 
 
 class ArgumentStream:
@@ -243,14 +240,12 @@ class ArgumentStream:
         around = next((outer for outer in reversed(self._stack) if outer.is_object), inner)
         return around.shape.names - around.names
 
-    def _may_be_name(self, end: int) -> bool:
-        begun = self._text[self._start + 1 : end]
-        return any(name.startswith(begun) for name in self._names)
-
     def _safe_text(self, end: int, safe: int) -> int:
         if self._names:
-            if self._may_be_name(end):
-                return safe
+            begun = self._text[self._start + 1 : end]
+            for name in self._names:
+                if name.startswith(begun):
+                    return safe
             self._names = ()
         if self._length > _CAREFUL:
             return end
@@ -271,14 +266,15 @@ class ArgumentStream:
         self._expects = _SEPARATOR
 
     def _end_name(self, written: str) -> None:
-        inner, name = self._stack[-1], _value(written)
+        inner = self._stack[-1]
+        name = written[1:-1] if "\\" not in written else _value(written)
         known = inner.shape.names
         is_known = name in known if known else isinstance(name, str) and inner.shape.takes_name(name)
         if not isinstance(name, str) or not is_known or name in inner.names:
             self.hold("a member has an unknown name, or one that was used before")
             return
         inner.names.add(name)
-        self._shape, self._expects = inner.member(name), _COLON
+        self._shape, self._expects = inner.shape.members.get(name) or inner.shape.member(name), _COLON
 
     def _read_scalar(self) -> None:
         end = _SCALAR.match(self._text, self._position).end()  # type: ignore[union-attr] # always matches

@@ -4,7 +4,7 @@ A history is found where the body begins with the same bytes up to the end of it
 the body is decoded. Where the placeholder is then the first message of the body, the bytes were its messages and nothing else; in any other
 case the whole body is decoded.
 
-The decoded JSON of a history is shared by the requests that have it, so nobody may change it.
+The decoded JSON of a history is shared by the requests that have it, so no caller may change it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A list is found by its bytes at the same position, counted from the start of the
 or after them, and one of the two positions stays. A placeholder replaces it before the body is decoded. Where the placeholder is then the
 member `tools` of the body, the bytes were that member and nothing else; in any other case the whole body is decoded.
 
-The decoded JSON of a list is shared by the requests that have it, so nobody may change it.
+The decoded JSON of a list is shared by the requests that have it, so no caller may change it.
 """
 
 from __future__ import annotations

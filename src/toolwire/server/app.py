@@ -39,6 +39,8 @@ from .exchange import ClientGone, Exchange, check_type, read_body, while_here, w
 from .logs import Log
 from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod, unlisted_header
+from .socket.endpoint import PATHS as SOCKET_PATHS
+from .socket.endpoint import ResponsesSocket
 from .state import StateApi, is_stateful
 from .state.query import StateQuery, query_in
 from .stats_writer import Recorder
@@ -77,6 +79,7 @@ class App:
         self._is_ready = False
         self._runtime: Runtime | None = None
         self.mounts: dict[str, Mount] = {}  # by path
+        self.sockets: dict[str, Mount | ResponsesSocket] = {}  # paths with a WebSocket
         self._pages: dict[str, Callable[[Reply], Awaitable[None]]] = {
             "/": _front_page,
             "/healthz": _healthy,
@@ -91,7 +94,7 @@ class App:
             return self._http(scope, receive, send)
         if scope["type"] == "lifespan":
             return self._lifespan(receive, send)
-        return self.mounts[scope["path"]].serve(scope, receive, send)
+        return self.sockets[scope["path"]].serve(scope, receive, send)
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -108,12 +111,16 @@ class App:
         self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching, vault)
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
         self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
+        self.sockets = {**self.mounts, **self._response_sockets()}
         self._pages |= {path: partial(self._describe, mount) for path, mount in self.mounts.items()}
         self._state = StateApi(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
         self._recorder = Recorder(store, self._history, self._report)
         self._recorder.start()
         self._collector.start()
         self._is_ready = True
+
+    def _response_sockets(self) -> dict[str, ResponsesSocket]:
+        return dict.fromkeys(SOCKET_PATHS, ResponsesSocket(self._guard, self._log.say, self._limit))
 
     def _opened_store(self) -> Store:
         """Raises ConfigError when the file cannot be used."""

@@ -338,8 +338,8 @@ class Protocol(asyncio.Protocol):
         if headers.get(b"upgrade", b"").lower() != b"websocket" or has_body:
             return 0
         path = self._url.partition(b"?")[0].decode("latin-1")
-        mount = getattr(self._app, "mounts", {}).get(path)
-        return mount.max_message if mount is not None else 0
+        socket = getattr(self._app, "sockets", {}).get(path)
+        return socket.max_message if socket is not None else 0
 
     def _begin_websocket(self, longest: int) -> None:
         """From here on the connection belongs to a WebSocket, and this protocol gets no more of its bytes. Raises BadRequest."""

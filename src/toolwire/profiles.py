@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -41,18 +42,31 @@ class Remedy(Struct, frozen=True, kw_only=True):
     """How to change a request that the back end refused with a known message, before one retry.
 
     change: "reasoning" removes earlier reasoning, "proof" the request for its proofs. "roles" moves instructions to the start, later ones
-    become notes. "texts" replaces null by an empty text.
+    become notes. "texts" replaces null by an empty text. "binding" lets the back end drop reasoning whose conversation has changed. "choice" leaves
+    the choice among the tools to the model.
     """
 
     pattern: str  # of the error message, ignoring case
-    change: Literal["reasoning", "proof", "roles", "texts"]
+    change: Literal["reasoning", "proof", "roles", "texts", "binding", "choice"]
     why: str
+    feature: tuple[str, str] = ("", "")  # a header, and the feature that the changed request must name in it
     statuses: frozenset[int] = frozenset({400})
 
 
 # Only for conditions that only the back end knows: proofs of reasoning are valid for one account, stored items for one server, and what a
 # server's template accepts is unknown before it refuses.
 REMEDIES = (
+    Remedy(
+        pattern=r"block is bound to a different conversation",
+        change="binding",
+        why="the conversation before it has changed, and the back end drops it",
+        feature=("anthropic-beta", "thinking-binding-controls-2026-08-01"),
+    ),
+    Remedy(
+        pattern=r"tool_choice.{0,80}(?:not supported|not available|not allowed|cannot be)",
+        change="choice",
+        why="the model accepts no forced calls",
+    ),
     Remedy(
         pattern=r"encrypted[_ ]content.{0,300}(?:not issued|not be verified|not be decrypted|did not match|invalid)"
         r"|invalid_encrypted_content",
@@ -142,6 +156,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     needs_tools: bool = False  # refuses earlier calls in a request without tools (H089)
     max_tools: int = 0  # per request (H147); 0 means no known limit
     has_tool_choice: bool = True  # else the prompt asks for required calls, with a retry
+    unforced_models: str = ""  # refuse a forced call: the model is reminded if it makes none
+    bound_models: str = ""  # refuse signed reasoning if anything before it has changed
     writes_calls: bool = False  # its server may return calls as text (H117, H120, H123, H128)
     has_output_schemas: bool | None = (
         False  # constrains its output to a JSON Schema; None: unknown, so it is tried once
@@ -159,6 +175,12 @@ class Profile(Struct, frozen=True, kw_only=True):
     refused: frozenset[str] = frozenset()  # members of a request that it answers with an error
     # Members with the same meaning in Chat Completions and Responses, accepted from clients of the other dialect.
     shared_members: frozenset[str] = frozenset()
+
+    def is_unforced(self, model: str) -> bool:
+        return bool(self.unforced_models) and re.search(self.unforced_models, model) is not None
+
+    def is_bound(self, model: str) -> bool:
+        return bool(self.bound_models) and re.search(self.bound_models, model) is not None
 
 
 _HOSTED = frozenset({"hosted"})  # many servers have some of their own, and clients that use them know the server
@@ -309,8 +331,11 @@ VSCODE = Profile(
     writes_calls=False,
     is_formal=True,
 )
+_FABLE_5_1 = r"claude-(?:fable|mythos)-(?:5[-.][1-9]|[6-9]|[1-9]\d)(?!\d)"
 ANTHROPIC = Profile(
     name="anthropic",
+    unforced_models=_FABLE_5_1 + r"|claude-opus-(?:5[-.][5-9]|[6-9]|[1-9]\d)(?!\d)",
+    bound_models=_FABLE_5_1 + r"|claude-(?:opus|sonnet|haiku)-(?:5[-.][5-9]|[6-9]|[1-9]\d)(?!\d)",
     writes_calls=True,
     has_output_schemas=None,  # its newer models
     api_version="2023-06-01",

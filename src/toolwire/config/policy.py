@@ -18,7 +18,7 @@ class Corrections(Struct, frozen=True, kw_only=True):
 
     unknown: for calls of a tool that was not offered: "correct" treats them like other invalid calls, the others apply at once.
     is_strict: an invalid call of a strict tool fails the answer. reminder: sent to a model that had to call a tool and did not, "" where
-    it need not.
+    it need not; reminders: how often, even if fewer corrections are allowed.
     """
 
     corrections: int = 2
@@ -26,6 +26,7 @@ class Corrections(Struct, frozen=True, kw_only=True):
     unknown: UnknownTool = "correct"
     is_strict: bool = False
     reminder: str = ""
+    reminders: int = 0
 
 
 class Policy(Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from ..config.policy import Corrections
 from ..errors import GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Finished, Noted, PartEnded
 from ..ids import new_id
-from ..types import JsonObject, Loss, Message, Request, Text, Tool, ToolCall, ToolResult
+from ..types import JsonObject, Loss, Message, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
 from ..wire.exact_json import BadJson, encode
 from .answer import ReplyReader
 from .grammar import GrammarSupport, no_grammar
@@ -78,7 +78,7 @@ class _CorrectedAnswer:
         self._held_since = 0.0
 
     async def play(self, request: Request, reply: WireReply | EventReply) -> AsyncIterator[list[Event]]:
-        self._rounds = Rounds(reply.losses)
+        self._rounds = Rounds(reply.losses, is_bound=self._inner.profile.is_bound(request.model))
         losses: list[Event] = []
         while True:
             earlier = self._answer.right if self._answer is not None else ()
@@ -89,7 +89,7 @@ class _CorrectedAnswer:
                     yield losses
                 async for events in reader.events():
                     if kept := answer.send(events):
-                        yield kept
+                        yield self._rounds.without_proofs(kept)
                     if answer.held and not self._held_since:
                         self._held_since = time.monotonic()
                     if answer.is_over:
@@ -102,9 +102,10 @@ class _CorrectedAnswer:
                 return
             again = await self._correct(request, answer) if answer.finished is not None else None
             if again is None:
-                yield self._ending(answer)
+                yield self._rounds.without_proofs(self._ending(answer))
                 return
             request, reply = again
+            self._rounds.hide()
             self._checking.tally.last_round = self._rounds.count
             losses = self._rounds.new_losses(reply.losses)
 
@@ -113,7 +114,9 @@ class _CorrectedAnswer:
         self._identify_calls(answer)
         tally, wrong = self._checking.tally, self._correctable(answer)
         is_silent = self._is_silent(answer)
-        if not (wrong or is_silent) or answer.is_cut or tally.corrections >= self._terms.corrections:
+        terms = self._terms
+        most = max(terms.corrections, terms.reminders) if is_silent else terms.corrections
+        if not (wrong or is_silent) or answer.is_cut or tally.corrections >= most:
             return None
         if self._is_looping(wrong):
             return None
@@ -159,6 +162,8 @@ class _CorrectedAnswer:
         asked = ArgumentRequest(candidates)
         hints = {id(held): asked.hint(index) for index, held in enumerate(wrong)}
         sent = asked.request(self._with_errors(request, answer, hints))
+        if self._inner.profile.is_bound(request.model):  # its reasoning is valid only with the same tools
+            sent = replace(sent, tools=request.tools, tool_choice=ToolChoice(mode="none"))
         sent = with_history_tools(sent, self._inner.profile).request
         notes = len(self._checking.notes)
         reply = await self._open(sent)

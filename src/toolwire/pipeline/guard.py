@@ -29,7 +29,7 @@ def guarded(
         return backend, CallCounter(job.record.tally)
     state = request.state
     is_simulated = job.policy.tools == "simulate"
-    wanted = CallDemand() if not is_simulated and backend.profile.has_tool_choice else call_demand(request)
+    wanted = CallDemand() if not is_simulated and _has_choice(job) else call_demand(request)
     if wanted.names is None:
         is_all = state is None or not (state.is_leaning or state.is_upstreams)
         offer = ToolOffer(job.offered, job.names, is_all=is_all)
@@ -46,11 +46,21 @@ def guarded(
         return backend, CallRepairer(checking, has_tools=may_call)
     terms = job.terms
     if wanted.must_call:
-        terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))
+        is_reminded = not is_simulated and backend.profile.is_unforced(job.model) and not job.is_stored_upstream
+        text = reminder(wanted, is_native=not is_simulated)
+        terms = replace(terms, reminder=text, reminders=int(is_reminded))
     if _writes_calls(job):
         backend = ScanningBackend(backend, schemas, _manner(job.policy, job.guard))
     grammar = None if grammars is None else grammars.support(job.backend, job.model, job.policy.grammar)
     return CorrectingBackend(backend, checking, terms, grammar), None
+
+
+def _has_choice(job: Job) -> bool:
+    """Whether the back end enforces the client's choice among the tools."""
+    profile, choice = job.backend.profile, job.request.tool_choice
+    if choice is None or choice.mode in ("auto", "none") or not profile.has_tool_choice:
+        return profile.has_tool_choice
+    return not profile.is_unforced(job.model) and not (choice.mode == "allowed" and profile.is_bound(job.model))
 
 
 def _may_withdraw(terms: Corrections) -> bool:

@@ -162,7 +162,7 @@ class _SearchRounds:
         self._ids: set[str] = set()
 
     async def play(self, request: Request, reply: WireReply | EventReply) -> AsyncIterator[list[Event]]:
-        self.rounds = Rounds(reply.losses)
+        self.rounds = Rounds(reply.losses, is_bound=self._inner.profile.is_bound(request.model))
         losses: list[Event] = []
         while True:
             reader, answer = ReplyReader(reply, self._inner.dialect, request), _Round(self)
@@ -171,7 +171,7 @@ class _SearchRounds:
                     yield losses
                 async for events in reader.events():
                     if kept := answer.send(events):
-                        yield kept
+                        yield self.rounds.without_proofs(kept)
                     if answer.is_over:
                         break
                 for pending in answer.searches:
@@ -185,6 +185,7 @@ class _SearchRounds:
                 yield [self._counted(answer.finished)]
                 return
             self.rounds.add_usage(answer.finished.usage)
+            self.rounds.hide()
             request = self._continued(request, answer)
             reply = await self._inner.open(request, is_verbatim=False)
             losses = self.rounds.new_losses(reply.losses)

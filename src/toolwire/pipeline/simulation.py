@@ -25,11 +25,14 @@ from ..errors import GatewayError, UpstreamError
 from ..events import Event, Failed
 from ..ids import new_id
 from ..profiles import ANY_SCHEMAS, IdRule, Profile
-from ..types import Loss, Request
+from ..types import Loss, Message, Reasoning, Request
 from .answer import ReplyReader
 from .grammar import GrammarSupport, no_grammar
 from .wrapper import BackendWrapper, wrap_reply
 
+_UNBOUND = Loss(
+    "reasoning", "messages", "not sent back: it is bound to its prompt, and that of simulated tools changes"
+)
 _REFUSALS = frozenset({400, 422, 500, 501})  # what servers answer to a schema that they do not support
 _PROMPTED = "tools are described in the prompt"
 _CONSTRAINED = "tools are described in the prompt, and the output has a schema of text and calls"
@@ -132,7 +135,12 @@ class SimulatingBackend(ScanningBackend):
 
     async def _open_text(self, request: Request, rendered: TextRequest, how: str) -> EventReply:
         self._demand, self._is_constrained = rendered.demand, rendered.is_constrained
-        return await self._open(request, rendered.request, rendered.losses, how)
+        sent, losses = rendered.request, rendered.losses
+        if self.profile.is_bound(request.model):
+            messages = tuple(map(_without_thoughts, sent.messages))
+            if messages != sent.messages:
+                sent, losses = replace(sent, messages=messages), (*losses, _UNBOUND)
+        return await self._open(request, sent, losses, how)
 
     def _stop_filter(self, request: Request) -> StopFilter | None:
         stop = request.sampling.stop
@@ -159,6 +167,11 @@ class SimulatingBackend(ScanningBackend):
 def _passed(events: list[Event], splitter: CallSplitter, stop: StopFilter | None) -> list[Event]:
     found = splitter.send(events)
     return found if stop is None else stop.send(found)
+
+
+def _without_thoughts(message: Message) -> Message:
+    parts = tuple(part for part in message.parts if not isinstance(part, Reasoning))
+    return message if len(parts) == len(message.parts) else message.with_parts(parts)
 
 
 def _refused(why: str) -> Loss:

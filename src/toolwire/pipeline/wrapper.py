@@ -8,9 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..backends.base import Backend, EventReply, Model, WireReply
-from ..events import Event, Noted
-from ..types import Loss, Usage
+from ..events import Event, Noted, PartEnded, PartStarted
+from ..types import Loss, Reasoning, Usage
 
+_UNSIGNED = Loss(
+    "reasoning",
+    "answer",
+    "sent without its signature, because it follows rounds of the gateway that the history will not have",
+)
 _LEVELS = 4  # of nested counts that dialects add to a usage
 
 
@@ -51,13 +56,29 @@ def wrap_reply(
 
 
 class Rounds:
-    """What several replies have in common that become one answer: indexes of parts, one start, the sum of the usage, each loss once."""
+    """What several replies have in common that become one answer: indexes of parts, one start, the sum of the usage, each loss once.
 
-    def __init__(self, losses: tuple[Loss, ...] = ()) -> None:
+    is_bound: the model's reasoning is valid only after the same messages.
+    """
+
+    def __init__(self, losses: tuple[Loss, ...] = (), *, is_bound: bool = False) -> None:
+        self._is_bound = is_bound
+        self._is_hidden = False
         self.count = 0  # parts whose start the client has seen
         self._is_started = False
         self._seen = set(losses)
         self.usage: Usage | None = None
+
+    def hide(self) -> None:
+        """From now on the model answers after messages that the client's history will not have."""
+        self._is_hidden = self._is_bound
+
+    def without_proofs(self, events: list[Event]) -> list[Event]:
+        """The events, without signatures of reasoning that the back end would refuse in the client's next request."""
+        if not self._is_hidden or not any(isinstance(event, PartStarted | PartEnded) for event in events):
+            return events
+        found = [_without_proof(event) for event in events]
+        return found if found == events else [*self.new_losses((_UNSIGNED,)), *found]
 
     def place(self) -> int:
         """The index of the next part for the client."""
@@ -80,6 +101,12 @@ class Rounds:
         fresh = [loss for loss in dict.fromkeys(losses) if loss not in self._seen]
         self._seen.update(fresh)
         return [Noted(note=loss) for loss in fresh]
+
+
+def _without_proof(event: Event) -> Event:
+    if isinstance(event, PartStarted | PartEnded) and isinstance(event.part, Reasoning):
+        return replace(event, part=Reasoning(text=event.part.text, is_continuation=event.part.is_continuation))
+    return event
 
 
 def _sum(before: dict[str, Any], more: dict[str, Any], levels: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from toolwire.backends.http.refusals import changed_body, check_tools, is_passin
 from toolwire.calls.tools.kinds import to_functions
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest, UpstreamError
-from toolwire.profiles import OPENAI_CHAT, OPENAI_RESPONSES, PLAIN_CHAT, REMEDIES, RESPONSES
+from toolwire.profiles import ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, PLAIN_CHAT, REMEDIES, RESPONSES
 from toolwire.types import Request
 
 SCHEMA = {"type": "object", "properties": {}}
@@ -150,3 +150,25 @@ def test_a_long_refusal_costs_little() -> None:
     for words in ("encrypted content " * 60_000, "thinking" * 130_000, "item with id rs_" + "a" * 1_000_000):
         assert changed_body("responses", BODY, UpstreamError(words, status=400), RESPONSES) is None
     assert time.process_time() - since < 0.5
+
+
+def test_a_block_of_another_conversation_may_be_dropped_and_the_feature_is_named() -> None:
+    words = (
+        "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation."
+    )
+    better = changed_body("messages", b'{"messages": []}', UpstreamError(words, status=400), ANTHROPIC)
+    assert better is not None
+    assert (better.loss.feature, better.feature) == (
+        "refused.binding",
+        ("anthropic-beta", "thinking-binding-controls-2026-08-01"),
+    )
+    assert changed_body("messages", better.body, UpstreamError(words, status=400), ANTHROPIC) is None
+
+
+def test_a_forced_call_that_the_model_refuses_is_left_to_it() -> None:
+    words = "tool_choice: `tool_choice` of type `any` or `tool` is not supported for this model."
+    body = b'{"tool_choice": {"type": "any"}}'
+    better = changed_body("messages", body, UpstreamError(words, status=400), ANTHROPIC)
+    assert better is not None
+    assert (better.loss.feature, json.loads(better.body)) == ("refused.choice", {"tool_choice": {"type": "auto"}})
+    assert changed_body("messages", better.body, UpstreamError(words, status=400), ANTHROPIC) is None

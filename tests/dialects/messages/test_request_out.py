@@ -352,7 +352,35 @@ def test_newer_models_get_the_effort_and_think_adaptively(model: str) -> None:
     body, losses = options(model=model, thinking=Thinking(effort="xhigh"), tool_choice=choice, tools=TOOLS)
     assert body["thinking"] == {"type": "adaptive", "display": "summarized"}
     assert body["output_config"] == {"effort": "xhigh"}
-    assert losses == []
+    assert losses == (["tool_choice"] if model == "claude-fable-5-1" else [])  # it refuses forced calls
+
+
+@pytest.mark.parametrize(
+    "model", ["claude-opus-5-5", "claude-fable-5-1", "claude-mythos-5.2", "anthropic/claude-opus-6"]
+)
+def test_models_that_refuse_forced_calls_choose_themselves(model: str) -> None:
+    forced = ToolChoice(mode="named", names=(TOOLS[0].name,))
+    body, losses = options(model=model, tool_choice=forced, tools=TOOLS, parallel_calls=False)
+    assert body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
+    assert losses == ["tool_choice"]
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5", "claude-opus-5-20260101", "claude-haiku-5-5", "claude-fable-5"])
+def test_other_models_are_forced(model: str) -> None:
+    body, losses = options(model=model, tool_choice=ToolChoice(mode="required"), tools=TOOLS)
+    assert (body["tool_choice"], losses) == ({"type": "any"}, [])
+
+
+def test_an_allowed_subset_leaves_the_list_of_a_model_with_bound_thinking_alone() -> None:
+    some = ToolChoice(mode="allowed", names=("f",))
+    for model, offered, losses in (
+        ("claude-opus-5", ["f"], []),
+        ("claude-haiku-5-5", ["f", "g"], ["tool_choice.allowed"]),
+    ):
+        request = Request(model=model, messages=(HI,), origin="chat", tools=(*TOOLS, Tool(name="g")), tool_choice=some)
+        encoded = encode_request(request, ANTHROPIC)
+        assert [tool["name"] for tool in json.loads(encoded.body)["tools"]] == offered
+        assert [loss.feature for loss in encoded.losses] == losses
 
 
 @pytest.mark.parametrize(

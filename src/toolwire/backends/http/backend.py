@@ -154,7 +154,14 @@ class HttpBackend(Backend):
             hint="Set it and restart toolwire; `toolwire doctor` shows what is missing.",
         )
 
-    async def _send(self, path: str, body: bytes, request: Request, losses: list[Loss] | None = None) -> Response:
+    async def _send(
+        self,
+        path: str,
+        body: bytes,
+        request: Request,
+        losses: list[Loss] | None = None,
+        feature: tuple[str, str] = ("", ""),
+    ) -> Response:
         """Retries with growing pauses until the first byte of an answer. A refusal that another body avoids is sent with that body, and
         what it lacks is added to losses; not where losses is None."""
         own = self._own_headers
@@ -168,6 +175,8 @@ class HttpBackend(Backend):
         }
         if self.profile.is_gateway and LOOP_HEADER in request.headers:
             headers[LOOP_HEADER] = request.headers[LOOP_HEADER]
+        if feature[0]:
+            headers[feature[0]] = ",".join(filter(None, (headers.get(feature[0], ""), feature[1])))
         url = self._base + path
         for attempt in range(self._config.retries + 1):
             try:
@@ -178,11 +187,11 @@ class HttpBackend(Backend):
                     if losses is None or (better := changed_body(self.dialect, body, error, self.profile)) is None:
                         raise
                     losses.append(better.loss)
-                    body = better.body
+                    body, feature = better.body, better.feature if better.feature[0] else feature
                     break
             headers.pop(LOOP_HEADER, None)  # a task is counted once
             await asyncio.sleep(pause)
-        return await self._send(path, body, request, losses)
+        return await self._send(path, body, request, losses, feature)
 
     async def _exchange(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ...dialects.chat.templates import with_plain_roles, with_texts
 from ...dialects.gemini.request_out import without_signatures
+from ...dialects.messages.bound_thinking import with_dropped_blocks, with_free_choice
 from ...dialects.messages.request_out import without_thinking
 from ...dialects.responses.request_out import without_proof, without_reasoning
 from ...errors import BadRequest, UpstreamError, quote
@@ -18,6 +19,8 @@ _CHANGES = {  # (dialect, change) -> the changed body, or None if there is nothi
     ("responses", "reasoning"): without_reasoning,
     ("responses", "proof"): without_proof,
     ("messages", "reasoning"): without_thinking,
+    ("messages", "binding"): with_dropped_blocks,
+    ("messages", "choice"): with_free_choice,
     ("gemini", "reasoning"): without_signatures,
     ("chat", "roles"): with_plain_roles,
     ("chat", "texts"): with_texts,
@@ -27,10 +30,11 @@ _SHOWN_GROUPS = 8
 
 
 class ChangedBody(NamedTuple):
-    """Another body to send, and what it lacks."""
+    """Another body to send, and what it lacks. feature: a header, and what to add to it."""
 
     body: bytes
     loss: Loss
+    feature: tuple[str, str] = ("", "")
 
 
 def check_tools(request: Request, profile: Profile) -> None:
@@ -53,7 +57,8 @@ def changed_body(dialect: str, body: bytes, error: UpstreamError, profile: Profi
     change = _CHANGES.get((dialect, remedy.change)) if remedy is not None else None
     if remedy is None or change is None or (changed := change(body)) is None:
         return None
-    return ChangedBody(changed, Loss(f"refused.{remedy.change}", "request", f"{remedy.why}; it was asked once more"))
+    loss = Loss(f"refused.{remedy.change}", "request", f"{remedy.why}; it was asked once more")
+    return ChangedBody(changed, loss, remedy.feature)
 
 
 def is_passing(error: UpstreamError, profile: Profile) -> bool:

@@ -16,6 +16,7 @@ from ...wire.sse import Frame
 from ..base import cut, excerpt, garbage
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark, object_in
 from ..shared.errors import error_details
+from .bound_thinking import dropped_thinking
 from .errors import stream_error
 from .shapes import NAME, REASONS, Piece, citation_in, read_delta, reason_of, usage_in
 
@@ -27,6 +28,7 @@ _MEMBERS = {
     "thinking_delta": "thinking",
     "signature_delta": "signature",
 }
+_CHANGED = "input_transformations"
 _LATEST = 8  # number of recent blocks to search for the block of a stray delta
 _NAMELESS = "the back end sent a tool call without a name."
 
@@ -141,7 +143,8 @@ class MessagesStreamDecoder(FrameDecoder):
                 model=str(message.get("model") or ""),
                 usage=usage_in(self._usage) if self._usage else None,
                 extra=extra,
-            )
+            ),
+            *(dropped_thinking(message) if _CHANGED in message else ()),
         ]
 
     def _begin(self) -> list[Event]:
@@ -285,6 +288,8 @@ class MessagesStreamDecoder(FrameDecoder):
 
     def _end_of_message(self, value: JsonObject) -> list[Event]:
         events = self._begin()
+        if _CHANGED in value:
+            events += dropped_thinking(value)
         delta, usage = value.get("delta"), value.get("usage")
         if not isinstance(delta, dict) or not {"stop_reason", "stop_sequence"} <= set(delta) or self.is_ending:
             self.irregular = self.irregular or "a second end, or one without its members"
@@ -363,7 +368,10 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     is_regular = _is_opening(value) and choice.raw_reason in REASONS and content is value["content"]
     is_regular = is_regular and all(not _has_faults(block) for block in content)
     answer = FoldedAnswer(started=started, parts=parts, finished=Finished(choices=(choice,), usage=counted))
-    return unfold(answer), "" if is_regular else "an id, usage, stop reason or a call's member is missing"
+    events = unfold(answer)
+    if _CHANGED in value:
+        events[1:1] = dropped_thinking(value)
+    return events, "" if is_regular else "an id, usage, stop reason or a call's member is missing"
 
 
 def _has_faults(block: Any) -> bool:

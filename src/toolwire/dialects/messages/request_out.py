@@ -43,6 +43,7 @@ from ..shared.requests import (
     whole_schema,
     with_listener,
 )
+from .bound_thinking import free_choice
 from .shapes import NAME, input_of
 
 PATH = "/v1/messages"
@@ -69,6 +70,8 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
         body = dict(request.source)
         if "thinking" in body and request.thinking is not None and request.thinking.mode == "off":
             body["thinking"] = {"type": "disabled"}  # the ledger has turned it off (H075)
+        if request.tool_choice is not None and profile.is_unforced(request.model):
+            _free_choice(body, losses)
     else:
         body = members(request, profile, losses)
         foreign_members(request, NAME, losses)
@@ -78,7 +81,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     body["model"] = request.model
     body["messages"] = writer.messages(rest if not is_own else [m for m in request.messages if not m.is_head])
     if not is_own or request.has_new_tools:
-        _offer(request, body)
+        _offer(request, body, profile)
     if not is_own:
         _limit_hints(body, losses)
     encoded = encode(body)
@@ -235,21 +238,21 @@ def _hinted(blocks: Json) -> list[JsonObject]:
     return found
 
 
-def _offered(request: Request) -> tuple[Tool, ...]:
-    """A choice among some tools is expressed by offering only those."""
+def _offered(request: Request, profile: Profile) -> tuple[Tool, ...]:
+    """A choice among some tools is expressed by offering only those, unless that would void the thinking of a bound model."""
     choice = request.tool_choice
-    if request.origin == NAME or choice is None or choice.mode != "allowed":
+    if request.origin == NAME or choice is None or choice.mode != "allowed" or profile.is_bound(request.model):
         return request.tools
     return tuple(tool for tool in request.tools if tool.name in choice.names)
 
 
-def _offer(request: Request, body: JsonObject) -> None:
+def _offer(request: Request, body: JsonObject, profile: Profile) -> None:
     """Write the tools and the tool choice."""
     for key in ("tools", "tool_choice"):
         body.pop(key, None)
-    if tools := _offered(request):
+    if tools := _offered(request, profile):
         body["tools"] = _tools(tools)
-        add_tool_choice(request, body, [])  # its losses are recorded already
+        add_tool_choice(request, body, [], profile)  # its losses are recorded already
 
 
 def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
@@ -272,7 +275,7 @@ def members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObjec
     body: JsonObject = {"model": request.model, "max_tokens": request.max_tokens or profile.default_max_tokens}
     body["messages"] = []
     _sampling(request, profile, body, losses)
-    add_tool_choice(request, body, losses)
+    add_tool_choice(request, body, losses, profile)
     _thinking(request, profile, body, losses)
     if request.output.format == "schema":
         body["output_config"] = {
@@ -328,12 +331,30 @@ def _sampling(request: Request, profile: Profile, body: JsonObject, losses: list
         losses.append(Loss("sampling.logprobs", "logprobs", "not part of this dialect"))
 
 
-def add_tool_choice(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+def add_tool_choice(request: Request, body: JsonObject, losses: list[Loss], profile: Profile) -> None:
     value = _choice(request.tool_choice, losses)
     if request.parallel_calls is False and request.tools and (value or {}).get("type") != "none":
         value = {**(value or {"type": "auto"}), "disable_parallel_tool_use": True}
-    if value is not None:
-        body["tool_choice"] = value
+    if value is None:
+        return
+    body["tool_choice"] = value
+    if profile.is_unforced(request.model):
+        _free_choice(body, losses)
+    choice = request.tool_choice
+    if choice is not None and choice.mode == "allowed" and profile.is_bound(request.model):
+        why = "all tools stay in the list, because the model's thinking is bound to it; the gateway checks the calls"
+        losses.append(Loss("tool_choice.allowed", "tool_choice", why))
+
+
+def _free_choice(body: JsonObject, losses: list[Loss]) -> None:
+    """For a model that refuses forced calls."""
+    choice = body.get("tool_choice")
+    if not isinstance(choice, dict) or (free := free_choice(choice)) is None:
+        return
+    body["tool_choice"] = free
+    losses.append(
+        Loss("tool_choice", "tool_choice", "this model accepts no forced calls; it is reminded if it makes none")
+    )
 
 
 def _choice(choice: ToolChoice | None, losses: list[Loss]) -> JsonObject | None:

@@ -19,6 +19,7 @@ from .dialects.shared.requests import with_effort
 from .errors import BadRequest
 from .ids import new_id
 from .memory.answers import AnswerMemory, StoredTurn
+from .memory.connection import History
 from .memory.signatures import SignatureMemory
 from .offload import LARGE, offload
 from .pipeline.answer import Answer, EventAnswer, ReplyReader, pipe_for
@@ -54,15 +55,17 @@ class Runtime:
         self._preparation = Preparation(answers, signatures, search)
         self._grammars = GrammarMemory()
 
-    async def step(self, request: Request, record: Record, owner: str = "") -> Answer:
-        """The answer in the client's dialect. Raises GatewayError until the back end has accepted the request."""
-        job = await self._prepared(request, record, owner)
+    async def step(self, request: Request, record: Record, owner: str = "", history: History | None = None) -> Answer:
+        """The answer in the client's dialect. Raises GatewayError until the back end has accepted the request.
+
+        history: where earlier answers are found and this one is stored, if not in the gateway's store."""
+        job = await self._prepared(request, record, owner, history)
         backend, watcher = self._guarded(job)
         try:
             reader = await self._open(job, backend)
         except ToolsUnsupported as error:
             self._simulate(job, error)
-            return await self.step(request, record, owner)
+            return await self.step(request, record, owner, history)
         turn = self._turn(job, watcher, is_raw=watcher is not None)
         context = AnswerContext(
             request=job.received,
@@ -113,7 +116,7 @@ class Runtime:
         for backend in self.backends.values():
             await backend.close()
 
-    async def _prepared(self, request: Request, record: Record, owner: str) -> Job:
+    async def _prepared(self, request: Request, record: Record, owner: str, history: History | None = None) -> Job:
         route = await self.catalog.route(request.model)
         if route.effort:
             request = with_effort(request, route.effort)
@@ -131,6 +134,7 @@ class Runtime:
             is_own=backend.dialect == request.origin,
             is_renamed=route.model != request.model,
             owner=owner,
+            history=history,
         )
         await self._preparation.run(job)
         return job

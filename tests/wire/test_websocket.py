@@ -18,7 +18,9 @@ from toolwire.wire.websocket import (
     FrameReader,
     Incoming,
     accept_of,
+    accepted_extension,
     close_payload,
+    compressed_frame,
     frame,
     is_key,
     parse_close,
@@ -115,3 +117,54 @@ def test_a_close_frame_has_a_short_reason() -> None:
 )
 def test_what_a_key_is(key: str, is_one: bool) -> None:
     assert is_key(key) is is_one
+
+
+@pytest.mark.parametrize(
+    ("offer", "bits"),
+    [
+        ("permessage-deflate", 15),
+        ("permessage-deflate; client_max_window_bits", 15),
+        ("permessage-deflate; server_max_window_bits=12; client_max_window_bits=12", 12),
+        ("permessage-deflate; server_max_window_bits=8, permessage-deflate", 15),
+        ("permessage-deflate; server_max_window_bits=8", 0),
+        ("x-webkit-deflate-frame", 0),
+        ("", 0),
+    ],
+)
+def test_compression_is_accepted_where_zlib_can_write_it(offer: str, bits: int) -> None:
+    extension, found = accepted_extension(offer)
+    assert found == bits
+    assert bool(extension) == bool(bits)
+
+
+@given(st.text(max_size=3000), st.integers(9, 15))
+def test_a_compressed_message_arrives_as_it_was(text: str, bits: int) -> None:
+    frames = FrameReader()
+    frames.is_deflating = True
+    data = text.encode() * 3
+    assert list(frames.feed(compressed_frame(TEXT, data, bits))) == [Incoming(TEXT, data)]
+
+
+def test_the_limit_counts_the_message_and_not_its_compressed_form() -> None:
+    frames = FrameReader(longest=100_000)
+    frames.is_deflating = True
+    bomb = compressed_frame(TEXT, b"a" * 10_000_000)
+    assert len(bomb) < 100_000
+    with pytest.raises(BadFrame, match="longer than 100000") as caught:
+        list(frames.feed(bomb))
+    assert caught.value.code == 1009
+
+
+@pytest.mark.parametrize("head", [b"\xc9\x00", b"\xa1\x00", b"\x41\x00\xc0\x00"])
+def test_the_mark_of_compression_is_only_on_the_first_frame_of_a_message(head: bytes) -> None:
+    frames = FrameReader()
+    frames.is_deflating = True
+    with pytest.raises(BadFrame):
+        list(frames.feed(head))
+
+
+def test_garbage_is_no_compressed_message() -> None:
+    frames = FrameReader()
+    frames.is_deflating = True
+    with pytest.raises(BadFrame, match="cannot be decompressed"):
+        list(frames.feed(b"\xc1\x03abc"))

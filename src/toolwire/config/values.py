@@ -46,6 +46,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     keep_alive_seconds: Seconds = 15.0
     shutdown_seconds: Seconds = 30.0
     origins: tuple[str, ...] = ()
+    websocket: bool = True  # Responses over WebSocket; false refuses the upgrade with 426
     log: Literal["info", "debug", "warning", "trace"] = "info"
     log_format: Literal["text", "json"] = "text"
     trace_file: str = ""

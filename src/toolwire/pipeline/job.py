@@ -13,6 +13,7 @@ from ..calls.tools.names import ToolNames
 from ..config.file import Guard
 from ..config.policy import Corrections, Policy
 from ..memory.answers import StoredTurn
+from ..memory.connection import History
 from ..memory.signatures import TurnSignatures
 from ..telemetry import Record
 from ..types import Loss, Request, Tool
@@ -37,6 +38,7 @@ class Job(Struct, kw_only=True):
     is_own: bool
     is_renamed: bool
     owner: str = ""
+    history: History | None = None  # of a connection, in place of the gateway's store
     stale: str = ""
     losses: list[Loss] = field(default_factory=list)
     stored: StoredTurn | None = None

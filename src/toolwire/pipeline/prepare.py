@@ -91,8 +91,8 @@ class Preparation:
         if state is None:
             return
         stored = None
-        if self._answers is not None:
-            stored = job.stored = await self._answers.begin(request, job.backend, job.owner, new_id)
+        if (history := job.history or self._answers) is not None:
+            stored = job.stored = await history.begin(request, job.backend, job.owner, new_id)
             job.is_queued_upstream = state.is_background and job.is_stored_upstream
         if not job.is_own and state.field and (state.is_upstreams or stored is None):
             raise BadRequest(f"{state.why}.", where=state.field, code="state_unsupported", details=state.refusal)

@@ -24,6 +24,7 @@ from ..dialects.base import Decode, Endpoint, match_nothing
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..ids import new_id
 from ..memory.answers import AnswerMemory, storing_backends
+from ..memory.connection import History
 from ..memory.signatures import SignatureMemory
 from ..memory.store import Store, open_store
 from ..offload import LARGE, offload
@@ -39,6 +40,7 @@ from .exchange import ClientGone, Exchange, check_type, read_body, while_here, w
 from .logs import Log
 from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod, unlisted_header
+from .socket.connection import SocketSettings
 from .socket.endpoint import PATHS as SOCKET_PATHS
 from .socket.endpoint import ResponsesSocket
 from .state import StateApi, is_stateful
@@ -111,7 +113,7 @@ class App:
         self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching, vault)
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
         self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
-        self.sockets = {**self.mounts, **self._response_sockets()}
+        self.sockets = {**self.mounts, **self._response_sockets(keeping)}
         self._pages |= {path: partial(self._describe, mount) for path, mount in self.mounts.items()}
         self._state = StateApi(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
         self._recorder = Recorder(store, self._history, self._report)
@@ -119,8 +121,13 @@ class App:
         self._collector.start()
         self._is_ready = True
 
-    def _response_sockets(self) -> dict[str, ResponsesSocket]:
-        return dict.fromkeys(SOCKET_PATHS, ResponsesSocket(self._guard, self._log.say, self._limit))
+    def _response_sockets(self, answers: AnswerMemory) -> dict[str, ResponsesSocket]:
+        settings = SocketSettings(
+            respond=self._socket_request, decode=self._decoded, answers=answers, max_bytes=self._limit
+        )
+        is_on = self._config.server.websocket
+        socket = ResponsesSocket(self._guard, self._log.say, self._limit, settings if is_on else None)
+        return dict.fromkeys(SOCKET_PATHS, socket)
 
     def _opened_store(self) -> Store:
         """Raises ConfigError when the file cannot be used."""
@@ -209,9 +216,7 @@ class App:
         except GatewayError as error:
             await self._refuse(error, reply, record)
         except Exception as cause:
-            fault = InternalError(f"something went wrong inside the gateway; the log has it under {request_id}.")
-            fault.__cause__ = cause
-            await self._refuse(fault, reply, record)
+            await self._refuse(_internal(request_id, cause), reply, record)
 
     async def _refuse(self, error: GatewayError, reply: Reply, record: Record) -> None:
         if isinstance(error, InternalError):
@@ -280,6 +285,7 @@ class App:
         receive: Receive,
         reply: Reply,
         record: Record,
+        history: History | None = None,
     ) -> None:
         runtime, owner = self._running(), owner_of(headers)
         self._opened(record)
@@ -303,7 +309,7 @@ class App:
                 await show(reply, receive)
                 return
             assert self._loop is not None
-            exchange = Exchange(self._loop, runtime, record, self._config.server.keep_alive_seconds, owner)
+            exchange = Exchange(self._loop, runtime, record, self._config.server.keep_alive_seconds, owner, history)
             await exchange.run(request, receive, reply)
         except ClientGone:
             if not is_detached:
@@ -317,6 +323,23 @@ class App:
         finally:
             if not is_detached:
                 self._done(record)
+
+    async def _socket_request(
+        self,
+        decode: Decode,
+        headers: Mapping[str, str],
+        receive: Receive,
+        reply: Reply,
+        record: Record,
+        history: History,
+    ) -> None:
+        """One request of a WebSocket: as one of POST, but its errors are messages."""
+        try:
+            await self._model_request(_EXACT["/responses"][1], decode, headers, receive, reply, record, history)
+        except GatewayError as error:
+            await self._refuse(error, reply, record)
+        except Exception as cause:
+            await self._refuse(_internal(record.request_id, cause), reply, record)
 
     async def _decoded(self, decode: Decode, body: bytes, headers: Mapping[str, str]) -> Request:
         """A request without a model gets the default model, where there is one."""
@@ -361,6 +384,12 @@ class App:
     async def _describe(self, mount: Mount, reply: Reply) -> None:
         self._running()
         await reply.json(mount.describe())
+
+
+def _internal(request_id: str, cause: Exception) -> InternalError:
+    fault = InternalError(f"something went wrong inside the gateway; the log has it under {request_id}.")
+    fault.__cause__ = cause
+    return fault
 
 
 def without_version(path: str) -> str:

@@ -12,6 +12,7 @@ from ..dialects.base import AnswerContext
 from ..errors import BadRequest, GatewayError, InternalError, quote
 from ..events import Failed
 from ..ids import new_id
+from ..memory.connection import History
 from ..pipeline.answer import Answer
 from ..runtime import Runtime
 from ..telemetry import Record
@@ -31,9 +32,16 @@ class ClientGone(Exception):
 
 class Exchange:
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, runtime: Runtime, record: Record, interval: float, owner: str = ""
+        self,
+        loop: asyncio.AbstractEventLoop,
+        runtime: Runtime,
+        record: Record,
+        interval: float,
+        owner: str = "",
+        history: History | None = None,
     ) -> None:
         self._owner = owner
+        self._history = history
         self._loop = loop  # a parameter, because asyncio.get_running_loop() makes a system call in Python 3.11
         self._runtime = runtime
         self._record = record
@@ -72,7 +80,7 @@ class Exchange:
                 await self._answer.release()
 
     async def _whole(self, request: Request, reply: Reply) -> None:
-        answer = self._answer = await self._runtime.step(request, self._record, self._owner)
+        answer = self._answer = await self._runtime.step(request, self._record, self._owner, self._history)
         pieces: list[bytes] = []
 
         async def gather(wire: bytes) -> None:
@@ -91,7 +99,7 @@ class Exchange:
     async def _stream(self, request: Request, reply: Reply) -> None:
         stream = EventStream(self._loop, reply, self._interval)
         try:
-            answer = self._answer = await self._runtime.step(request, self._record, self._owner)
+            answer = self._answer = await self._runtime.step(request, self._record, self._owner, self._history)
             stream.headers += answer_headers(answer.headers, answer.losses)
             # In a task, so that each piece wakes a short chain of coroutines and not the whole stack of the server.
             await self._loop.create_task(self._pump(answer, stream))

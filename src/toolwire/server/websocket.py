@@ -1,7 +1,8 @@
 """A connection that has become a WebSocket: frames on one side, messages of an ASGI application on the other.
 
-server.protocol parses the request that asks for it and hands the connection over. One thing more than ASGI has: the application finds an event
-in its scope that is set when the server is to end, so that it can close in order when its work is done.
+server.protocol parses the request that asks for it and hands the connection over. Three things more than ASGI has: the application finds an event
+in its scope that is set when the server is to end, so that it can close in order when its work is done; `websocket.accept` with `compression`
+accepts a client's offer of permessage-deflate; `websocket.ping` sends a ping.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias
 
 from ..backends.mounts import SHUTDOWN, Receive, Send
@@ -23,7 +25,9 @@ from ..wire.websocket import (
     FrameReader,
     Incoming,
     accept_of,
+    accepted_extension,
     close_payload,
+    compressed_frame,
     frame,
     is_key,
     parse_close,
@@ -33,6 +37,7 @@ from .http_request import closing_response
 _MUCH, _LITTLE = 4 << 20, 1 << 20  # bytes that the application has not taken: reading stops, and goes on
 _PARTING = 1.0  # seconds in which the other side may say goodbye
 _MESSAGE = 256  # what one costs beside its text
+_STALL_SECONDS = 300.0  # a client that reads nothing for so long is disconnected
 
 Application: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
@@ -66,6 +71,8 @@ class WebSocketConnection(asyncio.Protocol):
         self._arrived = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
+        self._frame: Callable[[int, bytes], bytes] = frame
+        self._stall: asyncio.TimerHandle | None = None
         self._is_open = False  # the handshake is done, and nobody has said goodbye
         self._is_answered = False  # the handshake, either way
         self._is_over = False  # the application has been told, or will be
@@ -115,13 +122,16 @@ class WebSocketConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.discard(self)
         self._end(1006, "the connection was lost")
-        self._writable.set()
+        self.resume_writing()
 
     def pause_writing(self) -> None:
         self._writable.clear()
+        self._stall = asyncio.get_running_loop().call_later(_STALL_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
         self._writable.set()
+        if self._stall is not None:
+            self._stall.cancel()
 
     @property
     def _key(self) -> str:
@@ -175,7 +185,7 @@ class WebSocketConnection(asyncio.Protocol):
     async def _send(self, message: MutableMapping[str, Any]) -> None:
         match message["type"]:
             case "websocket.accept":
-                self._accept()
+                self._accept(has_compression=message.get("compression", False))
             case "websocket.http.response.start":
                 self._refusal = message
             case "websocket.http.response.body":
@@ -184,12 +194,15 @@ class WebSocketConnection(asyncio.Protocol):
             case "websocket.send":
                 if not self._is_open:
                     raise Disconnected
-                self.transport.write(frame(TEXT, message["text"].encode()))
+                self.transport.write(self._frame(TEXT, message["text"].encode()))
                 await self._writable.wait()
+            case "websocket.ping":
+                if self._is_open and self._writable.is_set():
+                    self.transport.write(frame(PING, b""))
             case "websocket.close":
                 self._goodbye(message.get("code", 1000), message.get("reason") or "")
 
-    def _accept(self) -> None:
+    def _accept(self, *, has_compression: bool) -> None:
         if self.transport.is_closing():
             raise Disconnected
         if self._headers.get("sec-websocket-version") != "13" or not is_key(self._key):
@@ -201,6 +214,10 @@ class WebSocketConnection(asyncio.Protocol):
             "connection: upgrade",
             f"sec-websocket-accept: {accept_of(self._key)}",
         ]
+        extension, bits = accepted_extension(self._headers.get("sec-websocket-extensions", ""))
+        if has_compression and extension:
+            lines.append(f"sec-websocket-extensions: {extension}")
+            self._frame, self._frames.is_deflating = partial(compressed_frame, bits=bits), True
         self.transport.write("\r\n".join([*lines, "", ""]).encode("ascii"))
         self._is_open = self._is_answered = True
 

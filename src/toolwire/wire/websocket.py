@@ -1,10 +1,15 @@
-"""WebSocket frames (RFC 6455), either side's, without I/O: bytes in, whole messages out."""
+"""WebSocket frames (RFC 6455), either side's, without I/O: bytes in, whole messages out.
+
+permessage-deflate (RFC 7692) without context takeover: each message is compressed by itself, so that an idle connection holds no
+compression state.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import hashlib
+import zlib
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -15,6 +20,13 @@ _CONTINUED = 0x0
 _LONGEST_CONTROL = 125
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _NO_STATUS = 1005  # never on the wire
+_COMPRESSED = 0x40  # the first reserved bit of a frame
+_WORTH = 1024  # bytes; shorter messages are sent uncompressed
+_BLOCK_END = b"\x00\x00\xff\xff"  # ends each compressed message, and is not sent
+_DEFLATE = "permessage-deflate"
+_WINDOW = "server_max_window_bits"
+_WINDOWS = [str(bits) for bits in range(9, 16)]  # zlib cannot write for a window of 8 bits
+_ACCEPTED = f"{_DEFLATE}; server_no_context_takeover; client_no_context_takeover"
 
 
 class BadFrame(Exception):
@@ -45,6 +57,26 @@ def is_key(key: str) -> bool:
         return False
 
 
+def accepted_extension(offers: str) -> tuple[str, int]:
+    """The answer to a client's Sec-WebSocket-Extensions and the size of our window in bits, "" and 0 if we have none of its offers."""
+    for offer in offers.split(","):
+        name, *parameters = (piece.strip().lower() for piece in offer.split(";"))
+        limits = [piece.partition("=")[2].strip('"') for piece in parameters if piece.startswith(_WINDOW)]
+        if name != _DEFLATE or any(limit not in _WINDOWS for limit in limits):
+            continue
+        return (f"{_ACCEPTED}; {_WINDOW}={limits[0]}", int(limits[0])) if limits else (_ACCEPTED, zlib.MAX_WBITS)
+    return "", 0
+
+
+def compressed_frame(kind: int, data: bytes, bits: int = zlib.MAX_WBITS, mask: bytes = b"") -> bytes:
+    """One whole message for a peer that has agreed to permessage-deflate; short ones stay as they are."""
+    if len(data) < _WORTH:
+        return frame(kind, data, mask)
+    packer = zlib.compressobj(1, zlib.DEFLATED, -bits)
+    packed = packer.compress(data) + packer.flush(zlib.Z_SYNC_FLUSH)
+    return frame(kind | _COMPRESSED, packed.removesuffix(_BLOCK_END), mask)
+
+
 def frame(kind: int, data: bytes, mask: bytes = b"") -> bytes:
     """One whole message. Clients mask with four random bytes, servers do not."""
     size, bit = len(data), 0x80 if mask else 0
@@ -70,13 +102,16 @@ def parse_close(data: bytes) -> tuple[int, str]:
 
 
 class FrameReader:
-    """Puts together what the other side sends; work is linear in it. is_server: for a server, whose clients mask."""
+    """Puts together what the other side sends; work is linear in it. is_server: for a server, whose clients mask.
+    is_deflating: both sides have agreed to permessage-deflate."""
 
     def __init__(self, longest: int = LONGEST, *, is_server: bool = False) -> None:
         self._longest = longest
         self._is_server = is_server
+        self.is_deflating = False
         self._held = bytearray()
         self._kind = 0
+        self._is_compressed = False  # the message that is being put together
         self._whole = bytearray()  # not a list: a message may have any number of empty frames
 
     def feed(self, data: bytes) -> Iterator[Incoming]:
@@ -100,7 +135,7 @@ class FrameReader:
         size, body = held[start + 1] & 0x7F, start + 2
         if bool(held[start + 1] & 0x80) != self._is_server:
             raise BadFrame("a client's frame is not masked" if self._is_server else "a server's frame is masked")
-        if held[start] & 0x70:
+        if held[start] & (0x30 if self.is_deflating else 0x70):
             raise BadFrame("a frame uses an extension that was not agreed on")
         width = {126: 2, 127: 8}.get(size, 0)
         if len(held) < body + width:
@@ -114,19 +149,34 @@ class FrameReader:
 
     def _take(self, head: int, payload: bytes) -> Iterator[Incoming]:
         kind, is_last = head & 0x0F, bool(head & 0x80)
+        is_compressed = bool(head & _COMPRESSED)
         if kind & 0x8:
-            if kind not in (CLOSE, PING, PONG) or not is_last or len(payload) > _LONGEST_CONTROL:
+            if kind not in (CLOSE, PING, PONG) or not is_last or len(payload) > _LONGEST_CONTROL or is_compressed:
                 raise BadFrame("a control frame is not as it must be")
             yield Incoming(kind, payload)
             return
         if kind not in (_CONTINUED, TEXT, BINARY) or (kind == _CONTINUED) != bool(self._kind):
             raise BadFrame("a message begins inside another, or continues before its start")
-        self._kind = self._kind or kind
+        if not self._kind:
+            self._kind, self._is_compressed = kind, is_compressed
+        elif is_compressed:
+            raise BadFrame("a later frame of a message is marked as compressed")
         self._whole += payload
         if is_last:
-            whole = Incoming(self._kind, bytes(self._whole))
+            data, kind = bytes(self._whole), self._kind
             self._kind, self._whole = 0, bytearray()
-            yield whole
+            yield Incoming(kind, self._inflated(data) if self._is_compressed else data)
+
+    def _inflated(self, data: bytes) -> bytes:
+        """The limit is that of the whole message, however small its compressed form is."""
+        unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            whole = unpacker.decompress(data + _BLOCK_END, self._longest + 1)
+        except zlib.error:
+            raise BadFrame("a compressed message cannot be decompressed", 1007) from None
+        if len(whole) > self._longest:
+            raise BadFrame(f"a message is longer than {self._longest} bytes", 1009)
+        return whole
 
 
 def _masked(data: bytes, mask: bytes) -> bytes:

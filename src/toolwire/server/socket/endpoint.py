@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
-from ...backends.mounts import Receive, Scope, Send
+from ...backends.mounts import SHUTDOWN, Receive, Scope, Send
 from ...dialects.responses import DIALECT
 from ...errors import BadRequest
 from ...ids import new_id
 from ..auth import Guard
+from .connection import ResponsesConnection, SocketSettings
 
 PATHS = ("/v1/responses", "/responses")
 
 
 class ResponsesSocket:
-    """log: of level, text and request id. max_message: bytes of one WebSocket message."""
+    """log: of level, text and request id. settings: None where the owner has switched it off."""
 
-    def __init__(self, guard: Guard, log: Callable[..., None], max_message: int) -> None:
-        self.max_message = max_message
+    def __init__(
+        self, guard: Guard, log: Callable[..., None], max_message: int, settings: SocketSettings | None
+    ) -> None:
+        self.max_message = max_message  # bytes
         self._guard = guard
         self._log = log
+        self._settings = settings
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             self._guard.admit(headers)
-            raise _unavailable()
+            if self._settings is None:
+                raise _unavailable()
         except BadRequest as error:
             await self._refuse(error, send)
+            return
+        await send({"type": "websocket.accept", "compression": True})
+        shutdown: asyncio.Event = scope.get("extensions", {}).get(SHUTDOWN, {}).get("event") or asyncio.Event()
+        await ResponsesConnection(self._settings, headers, receive, send).run(shutdown)
 
     async def _refuse(self, error: BadRequest, send: Send) -> None:
         request_id = new_id("req_")
@@ -46,5 +56,5 @@ def _unavailable() -> BadRequest:
         "this gateway does not serve Responses over WebSocket.",
         status=426,
         code="websocket_unavailable",
-        hint="Send the same request with POST.",
+        hint="Send the same request with POST, or set [server] websocket = true.",
     )

@@ -12,7 +12,6 @@ from tests.dialects.upstream_events import sse
 from toolwire.dialects.gemini.shapes import (
     FINISH,
     REASONS,
-    args_of,
     camel,
     citation_out,
     citations_in,
@@ -27,7 +26,7 @@ from toolwire.dialects.gemini.shapes import (
     usage_out,
 )
 from toolwire.dialects.shared.sealed_reasoning import seal, unseal
-from toolwire.types import Citation, Reasoning, Text, ToolCall, Usage
+from toolwire.types import Citation, Reasoning, Text, Usage
 
 
 def test_members_may_be_spelled_either_way() -> None:
@@ -48,13 +47,6 @@ def test_H054_a_name_begins_with_a_letter_or_an_underscore_and_comes_back(name: 
     assert name_out(name) == f"_{name}"
     assert name_in(f"_{name}", frozenset({name})) == name
     assert name_in(f"_{name}", frozenset({f"_{name}"})) == f"_{name}"
-
-
-def test_H024_arguments_that_are_no_object_are_kept() -> None:
-    assert args_of(ToolCall(id="a", name="f", raw='{"a":1}', args={"a": 1})) == {"a": 1}
-    assert args_of(ToolCall(id="a", name="f", raw="")) == {}
-    assert args_of(ToolCall(id="a", name="f", raw='{"a":')) == {"_raw": '{"a":'}
-    assert args_of(ToolCall(id="a", name="f", raw="ls", kind="custom")) == {"input": "ls"}
 
 
 def test_usage_counts_thoughts_and_the_tools_of_the_provider() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolwire.dialects.messages.answer_out import STOP, citation_out, usage_out
-from toolwire.dialects.messages.shapes import REASONS, citation_in, input_of, usage_in
-from toolwire.types import Citation, Json, ToolCall, Usage
+from toolwire.dialects.messages.shapes import REASONS, citation_in, usage_in
+from toolwire.types import Citation, Json, Usage
 
 
 def test_every_reason_has_a_word_and_every_word_a_reason() -> None:
@@ -55,17 +55,3 @@ def test_citations() -> None:
     assert web is not None
     assert web["type"] == "web_search_result_location"
     assert citation_in("x") is None
-
-
-@pytest.mark.parametrize(
-    ("call", "value"),
-    [
-        (ToolCall(id="c", name="f", raw='{"a":1}'), {"a": 1}),
-        (ToolCall(id="c", name="f", raw='{"a":1}', args={"a": 2}), {"a": 2}),
-        (ToolCall(id="c", name="f", raw=""), {}),
-        (ToolCall(id="c", name="f", raw="[1]"), {"_raw": "[1]"}),
-        (ToolCall(id="c", name="f", raw="free", kind="custom"), {"input": "free"}),
-    ],
-)
-def test_H024_input_is_never_silently_empty(call: ToolCall, value: Json) -> None:
-    assert input_of(call) == value

@@ -42,8 +42,6 @@ DONE = b"data: [DONE]\n\n"
 class ChatStreamEncoder:
     """One chunk per event. The envelope of a delta is encoded once per part."""
 
-    content_type = "text/event-stream; charset=utf-8"
-
     def __init__(self, context: AnswerContext) -> None:
         self._context = context
         self._head = b""

@@ -27,8 +27,9 @@ from ...wire.exact_json import encode
 from ...wire.sse import Frame
 from ..base import AnswerContext
 from ..shared.answer_out import Seams, with_seams
+from ..shared.calls import arguments_of
 from .errors import error_object
-from .shapes import FINISH, NAME, REASONS, SIGNATURE, args_of, citation_out, logprobs_out, sealed_out, usage_out
+from .shapes import FINISH, NAME, REASONS, SIGNATURE, citation_out, logprobs_out, sealed_out, usage_out
 
 _CITED = "citationMetadata"
 _PIECE = b'data: {"candidates":[{"content":{"parts":[{"text":'
@@ -39,8 +40,6 @@ def frame_of(value: JsonObject) -> bytes:
 
 
 class GeminiStreamEncoder:
-    content_type = "text/event-stream; charset=utf-8"
-
     def __init__(self, context: AnswerContext) -> None:
         self._context = context
         self._top: JsonObject = {}
@@ -253,7 +252,7 @@ def parts_out(part: Part) -> list[JsonObject]:
             flag = {"thought": True} if part.text or not _is_own(part) else {}
             return [{"text": part.text, **flag, **({SIGNATURE: proof} if proof else {})}]
         case ToolCall():
-            return [{"functionCall": {"id": part.id, "name": part.name, "args": args_of(part)}, **own}]
+            return [{"functionCall": {"id": part.id, "name": part.name, "args": arguments_of(part)}, **own}]
         case Opaque():
             return [part.value] if part.dialect == NAME else []
         case Media() | ToolResult():

@@ -29,6 +29,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.fields import list_or_none, need_name, need_object, need_text, object_or_none, rest, text_or_none, wrong
+from ..shared.calls import CallPairs
 from ..shared.foreign_forms import is_foreign
 from ..shared.foreign_history import HistoryReader
 from ..shared.media.data import from_url
@@ -93,8 +94,7 @@ def _only_part(item: Any, where: str, role: Role) -> Part:
 
 class _Reader:
     def __init__(self) -> None:
-        self._count = 0
-        self._open: list[ToolCall] = []  # calls without a response so far
+        self._pairs = CallPairs()
 
     def content(self, given: Any, where: str) -> Message:
         if isinstance(given, str):
@@ -106,9 +106,9 @@ class _Reader:
         extra = rest(item, _CONTENT, NAME)
         if extra and not _FOREIGN.isdisjoint(item):
             raise wrong(where, item, "the members role and parts")
-        count = self._count
+        count = self._pairs.count
         parts = self.parts(_listed(item, where), f"{where}.parts")
-        if role != "assistant" and count != self._count:
+        if role != "assistant" and count != self._pairs.count:
             raise wrong(f"{where}.role", spelled, "model, because the content has calls")
         if "role" not in item and "parts" not in item and isinstance(parts[0] if parts else None, Opaque):
             raise wrong(where, given, "the members role and parts")
@@ -151,26 +151,22 @@ class _Reader:
     def adopt(self, part: Part) -> Part:
         """A part in another form, with the id that its place gives it."""
         if isinstance(part, ToolCall):
-            self._count += 1
-            part = part if part.id else replace(part, id=f"call_{self._count}")
-            self._open.append(part)
+            part = self._pairs.add(part if part.id else replace(part, id=self._pairs.next_id()))
         elif isinstance(part, ToolResult):
-            part = replace(part, call_id=self._answered(part.call_id, part.name))
+            part = replace(part, call_id=self._pairs.answered(part.call_id, part.name))
         return part
 
     def _call(self, item: JsonObject, where: str) -> ToolCall:
         value = camel(need_object(item["functionCall"], f"{where}.functionCall"))
         args = object_or_none(value, "args", f"{where}.functionCall") or {}
-        self._count += 1
         call = ToolCall(
-            id=text_or_none(value, "id", f"{where}.functionCall") or f"call_{self._count}",
+            id=text_or_none(value, "id", f"{where}.functionCall") or self._pairs.next_id(),
             name=need_name(value, "name", f"{where}.functionCall"),
             raw=encode(args).decode("utf-8"),
             args=args,
             extra=_extra(item, "functionCall", value, _CALL),
         )
-        self._open.append(call)
-        return call
+        return self._pairs.add(call)
 
     def _response(self, item: JsonObject, where: str) -> ToolResult:
         where = f"{where}.functionResponse"
@@ -181,22 +177,12 @@ class _Reader:
             part = _medium(camel(need_object(piece, f"{where}.parts[{index}]")), f"{where}.parts[{index}]")
             parts.append(part)
         return ToolResult(
-            call_id=self._answered(text_or_none(value, "id", where) or "", name),
+            call_id=self._pairs.answered(text_or_none(value, "id", where) or "", name),
             parts=tuple(parts),
             is_error=is_error,
             name=name,
             extra=_extra(item, "functionResponse", value, _RESPONSE),
         )
-
-    def _answered(self, call_id: str, name: str) -> str:
-        """The id of the call that this response answers."""
-        by_id = [call for call in self._open if call.id == call_id] if call_id else []
-        by_name = [call for call in self._open if call.name == name or not name]
-        call = next(iter(by_id or by_name), None)
-        if call is None:
-            return call_id or f"unknown_{name}"
-        self._open.remove(call)
-        return call.id
 
 
 def _listed(owner: Any, where: str) -> list[Any]:

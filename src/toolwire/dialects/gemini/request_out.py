@@ -26,6 +26,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode, object_of
 from ..base import Encoded
+from ..shared.calls import arguments_of
 from ..shared.media.policy import MediaAdapter, MediaSupport, check_size
 from ..shared.media.text import text_of
 from ..shared.media.types import is_text
@@ -38,7 +39,7 @@ from ..shared.requests import (
     split_head,
     with_listener,
 )
-from .shapes import GENERATE, NAME, SIGNATURE, STREAM, UNSIGNED, args_of, camel, name_out
+from .shapes import GENERATE, NAME, SIGNATURE, STREAM, UNSIGNED, camel, name_out
 
 _AUDIO = frozenset({"audio/wav", "audio/mp3", "audio/mpeg", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"})
 _MEDIA = MediaSupport(
@@ -173,7 +174,7 @@ class _Writer:
     def _call(self, call: ToolCall, where: str) -> JsonObject:
         if any(len(digits) > _DIGITS or int(digits) > _EXACT for digits in _LONG_NUMBER.findall(call.raw)):
             self._losses.append(Loss("number", where, "a whole number beyond 2^53 in a call may lose its last digits"))
-        value: JsonObject = {"name": name_out(call.name), "args": args_of(call)}
+        value: JsonObject = {"name": name_out(call.name), "args": arguments_of(call)}
         if self._profile.has_call_ids:
             value = {"id": call.id, **value}
         return _with_members("functionCall", value, call.extra.get(NAME, {}))

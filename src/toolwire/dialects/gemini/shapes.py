@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from ...types import Citation, Json, JsonObject, Reason, Reasoning, ToolCall, Usage
-from ...wire.exact_json import object_of
+from ...types import Citation, Json, JsonObject, Reason, Reasoning, Usage
 from ...wire.fields import count_of, text_in
 from ..shared.sealed_reasoning import is_sealed, seal
 
@@ -84,14 +83,6 @@ def name_out(name: str) -> str:
 
 def name_in(name: str, offered: frozenset[str]) -> str:
     return name[1:] if _ADDED.match(name) and name not in offered else name
-
-
-def args_of(call: ToolCall) -> JsonObject:
-    """The arguments as an object; text that is no object becomes the member _raw and is never dropped (H024)."""
-    if call.kind == "custom":
-        return {"input": call.raw}
-    args = call.args if call.args is not None else object_of(call.raw or "{}")
-    return args if args is not None else {"_raw": call.raw}
 
 
 def sealed_out(part: Reasoning) -> str:

@@ -29,10 +29,11 @@ from ...types import (
 from ...wire.exact_json import encode, encode_or_raise
 from ...wire.sse import Frame, frame_bytes
 from ..base import AnswerContext
+from ..shared.calls import arguments_of
 from ..shared.requests import fit_id
 from ..shared.sealed_reasoning import seal
 from .errors import error_object
-from .shapes import MAX_ID, NAME, input_of, read_delta
+from .shapes import MAX_ID, NAME, read_delta
 
 STOP: dict[Reason, str] = {
     "stop": "end_turn",
@@ -52,8 +53,6 @@ _DELTA: dict[type, bytes] = {
 
 
 class MessagesStreamEncoder:
-    content_type = "text/event-stream; charset=utf-8"
-
     def __init__(self, context: AnswerContext) -> None:
         self._context = context
         self._is_started = False
@@ -327,7 +326,7 @@ def block_out(part: Part) -> JsonObject | None:
                 return None
             return {"type": "thinking", "thinking": part.text, "signature": signature_of(part)}
         case ToolCall() if block is not None:
-            return {**block, "input": input_of(part)}
+            return {**block, "input": arguments_of(part)}
         case _:
             return block
 

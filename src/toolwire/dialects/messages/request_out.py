@@ -27,6 +27,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode, object_of
 from ..base import Encoded
+from ..shared.calls import arguments_of
 from ..shared.media.data import text_in
 from ..shared.media.policy import MediaAdapter, MediaSupport, check_size
 from ..shared.media.text import placeholder
@@ -44,7 +45,7 @@ from ..shared.requests import (
     with_listener,
 )
 from .bound_thinking import free_choice
-from .shapes import NAME, input_of
+from .shapes import NAME
 
 PATH = "/v1/messages"
 _MEDIA = MediaSupport(
@@ -149,7 +150,7 @@ class _Writer:
             case Text() | Refusal():
                 return [{"type": "text", "text": part.text, **own}] if part.text.strip() else []
             case ToolCall():
-                return [{"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part), **own}]
+                return [{"type": "tool_use", "id": part.id, "name": part.name, "input": arguments_of(part), **own}]
             case ToolResult():
                 return self._result(part, where)
             case Media():

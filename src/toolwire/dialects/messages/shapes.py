@@ -6,8 +6,7 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from ...types import Citation, JsonObject, Reason, ToolCall, Usage
-from ...wire.exact_json import object_of
+from ...types import Citation, JsonObject, Reason, Usage
 from ...wire.fields import count_of, text_in
 
 NAME = "messages"
@@ -65,14 +64,6 @@ def reason_of(raw: object) -> Reason | None:
     word = raw.lower()
     known = REASONS.get(word)
     return known if known is not None else _OTHER_REASONS.get(word, "other")
-
-
-def input_of(call: ToolCall) -> JsonObject:
-    """The arguments as an object; text that is no object becomes the member _raw and is never dropped (H024)."""
-    if call.kind == "custom":
-        return {"input": call.raw}
-    args = call.args if call.args is not None else object_of(call.raw or "{}")
-    return args if args is not None else {"_raw": call.raw}
 
 
 def usage_in(value: JsonObject) -> Usage:

@@ -76,8 +76,6 @@ class _Slot:
 
 
 class ResponsesStreamEncoder:
-    content_type = "text/event-stream; charset=utf-8"
-
     def __init__(self, context: AnswerContext, *, is_mute: bool = False) -> None:
         self._context = context
         self._is_mute = is_mute  # no events are written, only the final object

@@ -28,8 +28,6 @@ BLANK_LINE = "\n\n"
 class BodyEncoder:
     """The whole answer in one body, once its last event has come; an answer that failed raises its error instead."""
 
-    content_type = "application/json"
-
     def __init__(self, context: AnswerContext, body_of: Callable[[FoldedAnswer, AnswerContext], JsonObject]) -> None:
         self._context = context
         self._body_of = body_of

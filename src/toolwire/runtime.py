@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -13,9 +14,9 @@ from .calls.turn import BYTES_PER_TOKEN, CallObserver, Turn
 from .catalog.models import Catalog
 from .catalog.router import Route, Router
 from .config.policy import Policy
-from .dialects import DIALECTS
+from .dialects import FRONTS
 from .dialects.base import AnswerContext
-from .dialects.shared.requests import with_effort
+from .dialects.shared.requests import foreign_members, with_effort
 from .errors import BadRequest
 from .ids import new_id
 from .memory.answers import AnswerMemory, StoredTurn
@@ -30,10 +31,12 @@ from .pipeline.prepare import Preparation
 from .pipeline.search import Searching
 from .pipeline.verbatim import why_translated, with_model
 from .telemetry import Record
-from .types import Request
+from .types import Request, Usage
 from .wire.exact_json import BadJson, encode
 
 _DEFAULT = Policy()
+_TOKENS = re.compile(rb'"prompt_tokens"\s*:\s*(\d{1,12})')  # of embeddings, behind the numbers
+_TAIL = 500  # bytes
 
 
 class Runtime:
@@ -74,8 +77,10 @@ class Runtime:
             is_renamed=job.is_renamed,
             is_kept=job.stored is not None and job.stored.is_here,
             answer_id="" if job.stored is None else job.stored.answer_id,
+            clock=time.monotonic,
+            started=record.started,
         )
-        dialect = DIALECTS[request.origin]
+        dialect = FRONTS[request.origin]
         make_encoder = partial(dialect.stream_encoder if request.stream else dialect.body_encoder, context)
         return Answer(job, reader, turn, pipe_for(job, reader, turn, make_encoder))
 
@@ -102,6 +107,27 @@ class Runtime:
         outgoing = replace(request, model=route.model, wire=with_model(request.wire, request.model, route.model))
         counted = await backend.count(outgoing)
         return counted or TokenCount(max(1, len(request.wire) // BYTES_PER_TOKEN))
+
+    async def embed(self, request: Request, record: Record) -> bytes:
+        """Embeddings as OpenAI returns them. Raises BadRequest where the back end of this model has none."""
+        route = await self.catalog.route(request.model)
+        backend = self.backends[route.backend]
+        record.backend, record.sent_model = backend.name, route.model[:100]
+        foreign_members(request, "chat", record.losses)
+        names = request.model, route.model
+        wire = request.wire
+        wire = await offload(with_model, wire, *names) if len(wire) > LARGE else with_model(wire, *names)
+        body = await backend.embed(replace(request, model=route.model, wire=wire))
+        if body is None:
+            raise BadRequest(
+                f'the back end "{backend.name}" has no embeddings.',
+                where="model",
+                code="embeddings_unsupported",
+                hint="Use a model of a back end of the kind openai-chat or openai-responses.",
+            )
+        if found := _TOKENS.search(body[-_TAIL:]):
+            record.usage = Usage(input=int(found[1]))
+        return body
 
     async def stores(self, request: Request) -> bool:
         """Whether the gateway, not the back end, stores the answer."""

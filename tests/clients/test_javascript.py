@@ -155,3 +155,17 @@ def test_errors_have_their_status_for_google(run: Runner, upstream: str, name: s
 def test_error_in_mid_stream_for_google(run: Runner, upstream: str) -> None:
     node_library("@google/genai")
     assert "Broke." in run("google", upstream)["midStream"][2]
+
+
+OLLAMA = {"chat": ["stop", ANSWER], "stream": ["stop", "Let me look.", ANSWER], "models": True}
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+def test_ollama(run: Runner, upstream: str) -> None:
+    node_library("ollama")
+    seen = run("ollama", upstream)
+    assert {name: seen[name] for name in OLLAMA} == OLLAMA
+    for name, (status, words) in GOOGLE_ERRORS.items():
+        assert seen[name][1] == status, name
+        assert words in seen[name][2]
+    assert "Broke." in seen["midStream"][2]

@@ -15,6 +15,7 @@ from toolwire.server.app import dialect_of, find, without_version
         ("/models", {}, "chat"),
         ("/models", {"anthropic-version": "1"}, "messages"),
         ("/models", {"x-api-key": "k"}, "messages"),
+        ("/api/nothing", {}, "ollama"),
         ("/models", {"x-api-key": "k", "authorization": "Bearer k"}, "chat"),
     ],
 )
@@ -35,13 +36,26 @@ def test_the_dialect_of_a_path(path: str, headers: dict[str, str], dialect: str)
         ("/v1beta/models", "gemini", "models", ""),
         ("/v1beta/models/m", "gemini", "model", "m"),
         ("/v1beta/models/m:countTokens", "gemini", "count", ""),
+        ("/v1/embeddings", "chat", "embed", ""),
+        ("/api/chat", "ollama", "answer", ""),
+        ("/api/generate/", "ollama", "answer", ""),
+        ("/api/embed", "ollama", "embed", ""),
+        ("/api/tags", "ollama", "models", ""),
+        ("/api/ps", "ollama", "fixed", ""),
+        ("/api/version", "ollama", "fixed", ""),
     ],
 )
 def test_endpoints(path: str, dialect: str, task: str, model: str) -> None:
     found, endpoint = find(path, without_version(path), b"", {})
     assert endpoint is not None
     assert (found.name, endpoint.task, endpoint.model) == (dialect, task, model)
-    assert endpoint.methods == (("POST",) if task in ("answer", "count") else ("GET", "HEAD"))
+    assert endpoint.methods == (("POST",) if task in ("answer", "count", "embed") else ("GET", "HEAD"))
+
+
+def test_a_model_that_the_body_names_is_a_post() -> None:
+    dialect, endpoint = find("/api/show", "/api/show", b"", {})
+    assert endpoint is not None
+    assert (dialect.name, endpoint.task, endpoint.methods) == ("ollama", "model", ("POST",))
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/v1/v1/chat/completions", "/v1/responses/resp_1", "/nothing"])

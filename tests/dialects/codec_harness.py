@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tests.backends.event_contract import check_events
-from toolwire.dialects import DIALECTS
+from toolwire.dialects import DIALECTS, FRONTS
 from toolwire.dialects.base import AnswerContext, Mint, ResponseDecoder
 from toolwire.events import Event, Failed, Finished, FoldedAnswer, PartDelta, PartEnded, PartStarted, fold
 from toolwire.types import Message, Opaque, Part, Request, Role
@@ -25,12 +25,13 @@ PROMPTS: dict[str, dict[str, Any]] = {
     "responses": {"input": "hi"},
     "messages": {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 100},
     "gemini": {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+    "ollama": {"messages": [{"role": "user", "content": "hi"}]},
 }
 
 
 def make_request(dialect: str, *, is_stream: bool = True, **members: Any) -> Request:
     body = {"model": "m", **PROMPTS[dialect], "stream": is_stream, **members}
-    return DIALECTS[dialect].decode_request(json.dumps(body).encode(), {})
+    return FRONTS[dialect].decode_request(json.dumps(body).encode(), {})
 
 
 def message_of(role: Role, *parts: Part) -> Message:
@@ -103,7 +104,7 @@ def _without_opaque_ends(events: Sequence[Event]) -> list[Event]:
 def out(dialect: str, events: Iterable[Any], request: Request | None = None) -> bytes:
     """What a client of this dialect is sent."""
     request = request or make_request(dialect)
-    encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=numbered_ids(), now=NOW))
+    encoder = FRONTS[dialect].encoder(AnswerContext(request=request, mint=numbered_ids(), now=NOW))
     return b"".join([*(encoder.send(event) for event in events), encoder.close()])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.dialects.codec_harness import ALL, NAMES, events_in
 from tests.dialects.upstream_events import REGULAR
-from toolwire.dialects import DIALECTS, Dialect
+from toolwire.dialects import DIALECTS, FRONTS, Dialect
 from toolwire.dialects.base import FORWARDED, bearer, excerpt, forwarded_headers
 from toolwire.dialects.shared.answer_in import object_in
 from toolwire.profiles import ANTHROPIC, GEMINI, PLAIN_CHAT, RESPONSES, Profile
@@ -30,9 +30,12 @@ def test_a_token_count_survives_its_dialect(dialect: Dialect) -> None:
 
 
 def test_no_two_dialects_have_a_path_in_common() -> None:
-    paths = [path for dialect in DIALECTS.values() for path in dialect.routes]
-    assert sorted(paths) == ["/chat/completions", "/messages", "/messages/count_tokens", "/responses"]
-    assert not any(dialect.match(path, b"") for dialect in DIALECTS.values() for path in paths)
+    paths = [path for dialect in FRONTS.values() for path in dialect.routes]
+    assert sorted(paths) == [
+        *(f"/api/{name}" for name in ("chat", "embed", "embeddings", "generate", "ps", "pull", "show", "tags", "version")),
+        "/chat/completions", "/embeddings", "/messages", "/messages/count_tokens", "/responses",
+    ]  # fmt: skip
+    assert not any(dialect.match(path, b"") for dialect in FRONTS.values() for path in paths)
 
 
 GIVEN = {

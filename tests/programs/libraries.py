@@ -42,6 +42,7 @@ _PYTHON_LANGCHAIN = [
     dialect + way for dialect in ("chat", "responses", "messages") for way in ("", "-stream", "-agent", "-agent-stream")
 ]
 
+_PYTHON_OLLAMA = ["ollama", "ollama-stream", "ollama-agent", "ollama-agent-stream"]
 _PYTHON_AGENTS = ["chat", "chat-stream", "responses", "responses-stream"]
 _PYTHON_PYDANTIC = [*_PYTHON_AGENTS, "messages", "messages-stream"]
 _NODE_OPENAI = [
@@ -83,6 +84,7 @@ PYTHON_LIBRARIES = {
     "openai": Library("openai", "openai_sdk.py", _PYTHON_OPENAI),
     "anthropic": Library("anthropic", "anthropic_sdk.py", _PYTHON_ANTHROPIC),
     "langchain": Library("langchain", "langchain_agents.py", _PYTHON_LANGCHAIN),
+    "langchain-ollama": Library("langchain_ollama", "langchain_ollama_agents.py", _PYTHON_OLLAMA),
     "openai-agents": Library("agents", "openai_agents.py", _PYTHON_AGENTS),
     "pydantic-ai": Library("pydantic_ai", "pydantic_agents.py", _PYTHON_PYDANTIC),
 }

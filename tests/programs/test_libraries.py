@@ -19,6 +19,7 @@ FEW = [
     ("openai", "anthropic"),
     ("anthropic", "openai-responses"),
     ("langchain", "openai-chat"),
+    ("langchain-ollama", "anthropic"),
     ("openai-agents", "openai-responses"),
     ("pydantic-ai", "anthropic"),
 ]

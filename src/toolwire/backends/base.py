@@ -134,6 +134,10 @@ class Backend(ABC):
         """How many tokens the prompt has. Optional: None makes the gateway estimate it by length."""
         return None
 
+    async def embed(self, request: Request) -> bytes | None:
+        """Embeddings as OpenAI returns them, for the body `request.wire` in the form of OpenAI. Optional: None if it has none."""
+        return None
+
     async def relay(self, method: str, path: str, query: str, headers: Mapping[str, str]) -> WireReply | None:
         """Forward a request without a body for something that the back end stores. Optional: None if it stores nothing."""
         return None

@@ -1,4 +1,4 @@
-"""What every dialect offers: both directions, for requests, answers and errors, without I/O."""
+"""What every dialect offers, for requests, answers and errors, without I/O: to its clients, and most of them to its servers as well."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ FORWARDED = frozenset(
     }
 )
 _OPENAI = FORWARDED | {"openai-beta"}
+EVENT_STREAM = "text/event-stream; charset=utf-8"
 
 OTHER_CHOICES = Loss(
     "choices", "answer", "the back end sent several choices where one was requested; one is the answer"
@@ -50,19 +51,26 @@ class ModelLine(Struct, frozen=True, kw_only=True):
 class Endpoint(Struct, frozen=True, kw_only=True):
     """What clients of a dialect can request at one path.
 
-    A request for an answer or a token count is a POST, and decode() reads its body. The list of models and the description of one model have
-    no body. key is the API key of a query string. is_array: the client expects each JSON body, errors included, as an array of one element.
+    A request for an answer, a token count or embeddings is a POST, and decode() reads its body. So is the description of a model that
+    name_in() finds in the body. The list of models, the description of a model in the path and a fixed body are a GET.
+    key is the API key of a query string. is_array: the client expects each JSON body, errors included, as an array of one element.
     """
 
-    task: Literal["answer", "count", "models", "model"]
+    task: Literal["answer", "count", "embed", "models", "model", "fixed"]
     decode: Decode | None = None
     model: str = ""  # for task "model": the one that the path names
+    name_in: Callable[[bytes], str] | None = None
+    body: bytes = b""  # for task "fixed"
+    # For task "answer": the answer to a request without messages, which only asks for the model to be loaded. The number is the time.
+    load: Callable[[Request, int], bytes] | None = None
+    # For task "embed": the back end's response, which has the form of OpenAI, as the client expects it.
+    embedded: Callable[[bytes, Request], bytes] | None = None
     key: str = ""
     is_array: bool = False
 
     @property
     def methods(self) -> tuple[str, ...]:
-        return ("GET", "HEAD") if self.decode is None else ("POST",)
+        return ("GET", "HEAD") if self.decode is None and self.name_in is None else ("POST",)
 
 
 class Encoded(NamedTuple):
@@ -77,6 +85,7 @@ class AnswerContext(Struct, frozen=True, kw_only=True):
     """What an encoder needs besides the events: the request, the time, and a source of ids.
 
     is_kept: the gateway stores this answer, or the request refers to stored ones; answer_id is its id, "" to use the back end's own.
+    clock returns seconds, and started is what it returned when the request arrived: for dialects that report how long an answer took.
     """
 
     request: Request
@@ -85,6 +94,8 @@ class AnswerContext(Struct, frozen=True, kw_only=True):
     is_renamed: bool = False  # the back end got another model name; the answer has the one of the request
     is_kept: bool = False
     answer_id: str = ""
+    clock: Callable[[], float] = float  # always 0.0
+    started: float = 0.0
 
 
 class ResponseDecoder(Protocol):
@@ -114,8 +125,6 @@ class StreamDecoder(ResponseDecoder, Protocol):
 
 class ResponseEncoder(Protocol):
     """send() returns the bytes of one event; observe() updates the state for events that were forwarded unchanged."""
-
-    content_type: str
 
     def send(self, event: Event) -> bytes: ...
 
@@ -153,26 +162,46 @@ def no_header(given: Mapping[str, str]) -> bool:
     return False
 
 
-class Dialect(Struct, frozen=True, kw_only=True):
-    """One wire format: how to serve its clients and how to be a client of its servers.
+class FrontDialect(Struct, frozen=True, kw_only=True):
+    """How to serve the clients of one wire format.
 
-    path, models_path and count_path are relative to a back end's base address; count_path is "" if no endpoint counts tokens. routes are the
-    exact paths, without a version, that only clients of this dialect use.
+    routes are the exact paths, without a version, that only clients of this dialect use.
     """
 
     name: str
-    path: str
-    models_path: str = "/models"
-    count_path: str = ""
     routes: Mapping[str, Endpoint] = {}
     # The endpoint of a path that is not in routes, because it contains the name of a model or the version of the API.
     match: Callable[[str, bytes], Endpoint | None] = match_nothing
+    # The start of other paths whose errors have the form of this dialect.
+    error_paths: str = ""
     # Whether these request headers are those of a client of this dialect, for paths that several dialects use.
     claims: Callable[[Mapping[str, str]], bool] = no_header
+    stream_type: str = EVENT_STREAM
     heartbeat: bytes = b": keep-alive\n\n"  # keeps an idle stream open
     has_comments: bool = True  # clients ignore comments in streams
 
     decode_request: Decode
+    stream_encoder: Callable[[AnswerContext], ResponseEncoder]
+    body_encoder: Callable[[AnswerContext], ResponseEncoder]
+    encode_error: Callable[[GatewayError, str], bytes]  # error, request id
+    encode_count: Callable[[int], bytes] = encode_count
+    encode_models: Callable[[Sequence[ModelLine]], bytes]
+    encode_model: Callable[[ModelLine], bytes]
+
+    def encoder(self, context: AnswerContext) -> ResponseEncoder:
+        return self.stream_encoder(context) if context.request.stream else self.body_encoder(context)
+
+
+class Dialect(FrontDialect, frozen=True, kw_only=True):
+    """One wire format in both directions: how to serve its clients, and how to be a client of its servers.
+
+    path, models_path and count_path are relative to a back end's base address; count_path is "" if no endpoint counts tokens.
+    """
+
+    path: str
+    models_path: str = "/models"
+    count_path: str = ""
+
     # Tools of other dialects are functions by now (calls/tools/kinds.py).
     encode_request: Callable[[Request, Profile], Encoded]
     # Where a request goes whose bytes are forwarded unchanged, if that is not always the same path.
@@ -183,19 +212,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
     stream_decoder: Callable[[Request], StreamDecoder]
     body_decoder: Callable[[Request], ResponseDecoder]
-    stream_encoder: Callable[[AnswerContext], ResponseEncoder]
-    body_encoder: Callable[[AnswerContext], ResponseEncoder]
-
     decode_error: Callable[[int, bytes, Mapping[str, str]], UpstreamError]  # status, body, headers
-    encode_error: Callable[[GatewayError, str], bytes]  # error, request id
-    encode_count: Callable[[int], bytes] = encode_count
     decode_count: Callable[[bytes], int | None] = decode_count
-    encode_models: Callable[[Sequence[ModelLine]], bytes]
-    encode_model: Callable[[ModelLine], bytes]
     decode_models: Callable[[bytes], list[ModelLine]]
-
-    def encoder(self, context: AnswerContext) -> ResponseEncoder:
-        return self.stream_encoder(context) if context.request.stream else self.body_encoder(context)
 
 
 def count_member(body: bytes, name: str) -> int | None:

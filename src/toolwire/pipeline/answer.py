@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from ..backends.base import EventReply, WireReply
 from ..calls.turn import Turn
-from ..dialects import DIALECTS
-from ..dialects.base import ResponseDecoder, excerpt, garbage
+from ..dialects import DIALECTS, FRONTS
+from ..dialects.base import EVENT_STREAM, ResponseDecoder, excerpt, garbage
 from ..dialects.shared.model_field import Renamer
 from ..errors import GatewayError, InternalError, UpstreamError
 from ..events import Event, Failed, Finished
@@ -266,7 +266,10 @@ class Answer(EventAnswer):
         losses, record = self.losses, self._job.record
         if not (losses or record.is_debugged or record.tally.repaired_calls):
             return b""
-        found = record.stream_report(losses) if DIALECTS[self._job.received.origin].has_comments else None
+        dialect = FRONTS[self._job.received.origin]
+        if dialect.stream_type != EVENT_STREAM:  # there is no place for it; the log has it
+            return b""
+        found = record.stream_report(losses) if dialect.has_comments else None
         comment = b"" if found is None else b": toolwire " + encode(found) + b"\n\n"
         if not record.is_debugged:
             return comment

@@ -19,7 +19,7 @@ from ..backends.search import build_search
 from ..catalog.router import router_for
 from ..config.file import Config, default_store_path
 from ..config.policy import policy_of
-from ..dialects import DIALECTS, Dialect
+from ..dialects import FRONTS, FrontDialect
 from ..dialects.base import Decode, Endpoint, match_nothing
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..ids import new_id
@@ -39,7 +39,7 @@ from .collector import Collector
 from .exchange import ClientGone, Exchange, check_type, read_body, while_here, with_model
 from .logs import Log
 from .mounts import RuntimeAccess
-from .reply import Reply, WrongMethod, unlisted_header
+from .reply import Reply, WrongMethod, loss_header, unlisted_header
 from .socket.connection import SocketSettings
 from .socket.endpoint import PATHS as SOCKET_PATHS
 from .socket.endpoint import ResponsesSocket
@@ -53,10 +53,12 @@ _CLEAN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _PROBES = frozenset({"/healthz", "/readyz"})
 
 # The route table: exact paths without a version, dialects with other paths, and starts of paths that only decide the dialect of an error.
-_EXACT = {path: (dialect, endpoint) for dialect in DIALECTS.values() for path, endpoint in dialect.routes.items()}
+_EXACT = {path: (dialect, endpoint) for dialect in FRONTS.values() for path, endpoint in dialect.routes.items()}
 _PATHS = _EXACT | {f"/v1{path}": found for path, found in _EXACT.items()}  # as clients write most of them
-_MATCHING = [dialect for dialect in DIALECTS.values() if dialect.match is not match_nothing]
-_STARTS = {path: dialect for path, (dialect, _) in _EXACT.items()} | {"/conversations": DIALECTS["responses"]}
+_MATCHING = [dialect for dialect in FRONTS.values() if dialect.match is not match_nothing]
+_STARTS = {path: dialect for path, (dialect, _) in _EXACT.items()} | {
+    dialect.error_paths: dialect for dialect in FRONTS.values() if dialect.error_paths
+}
 _MODELS = Endpoint(task="models")
 
 
@@ -204,7 +206,7 @@ class App:
                 if endpoint.decode is not None and scope["method"] == "POST":
                     await self._model_request(endpoint, endpoint.decode, headers, receive, reply, record)
                 elif scope["method"] in endpoint.methods:
-                    await self._show_models(endpoint, reply)
+                    await self._describe_models(endpoint, headers, receive, reply)
                 else:
                     raise WrongMethod(scope["method"], ", ".join(endpoint.methods))
             elif is_stateful(short):
@@ -238,15 +240,22 @@ class App:
         self._history.closed(record)
         self._log.request(record)
 
-    async def _show_models(self, endpoint: Endpoint, reply: Reply) -> None:
-        catalog = self._running().catalog
+    async def _describe_models(
+        self, endpoint: Endpoint, headers: Mapping[str, str], receive: Receive, reply: Reply
+    ) -> None:
+        if endpoint.task == "fixed":
+            await reply.json(endpoint.body)
+            return
+        catalog, model = self._running().catalog, endpoint.model
         if endpoint.task == "models":
             body = reply.dialect.encode_models(await catalog.models())
             await reply.whole(200, body, "application/json", unlisted_header(catalog.unlisted))
             return
-        line = await catalog.model(endpoint.model)
+        if endpoint.name_in is not None:
+            model = endpoint.name_in(await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop))
+        line = await catalog.model(model)
         if line is None:
-            name = quote(endpoint.model)
+            name = quote(model)
             raise BadRequest(f"no back end lists the model {name}.", status=404, code="model_not_found")
         await reply.json(reply.dialect.encode_model(line))
 
@@ -299,6 +308,17 @@ class App:
                 counted = await while_here(receive, runtime.count(request, owner))
                 await reply.json(counted.body or reply.dialect.encode_count(counted.tokens))
                 record.status = 200
+                return
+            if endpoint.embedded is not None:
+                body = await while_here(receive, runtime.embed(request, record))
+                wire = endpoint.embedded(body, request)
+                record.status = 200
+                await reply.whole(200, wire, "application/json", loss_header(record.losses))
+                return
+            if endpoint.load is not None and not request.messages:
+                await runtime.catalog.route(request.model)
+                record.status = 200
+                await reply.json(endpoint.load(request, int(time.time())))
                 return
             record.has_reached_bound = headers.get(LOOP_HEADER) == REACHED_BOUND
             record.is_debugged = headers.get("x-toolwire-debug", "0") not in ("0", "false", "")
@@ -397,7 +417,7 @@ def without_version(path: str) -> str:
     return path.removeprefix("/v1").rstrip("/") or "/"
 
 
-def find(path: str, short: str, query: bytes, headers: Mapping[str, str]) -> tuple[Dialect, Endpoint | None]:
+def find(path: str, short: str, query: bytes, headers: Mapping[str, str]) -> tuple[FrontDialect, Endpoint | None]:
     """short: the path without its version. Without an endpoint the dialect is that of the error."""
     if (exact := _EXACT.get(short)) is not None:
         return exact
@@ -412,18 +432,19 @@ def find(path: str, short: str, query: bytes, headers: Mapping[str, str]) -> tup
     return dialect, None
 
 
-def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
+def dialect_of(path: str, headers: Mapping[str, str]) -> FrontDialect:
     """By the start of the path, else by the headers."""
     path = path.removeprefix("/v1")
     for start, dialect in _STARTS.items():
         if path.startswith(start):
             return dialect
-    return next((dialect for dialect in reversed(DIALECTS.values()) if dialect.claims(headers)), DIALECTS["chat"])
+    return next((dialect for dialect in reversed(FRONTS.values()) if dialect.claims(headers)), FRONTS["chat"])
 
 
 async def _front_page(reply: Reply) -> None:
     await reply.json(
-        b'{"name":"toolwire","paths":["/v1/chat/completions","/v1/responses","/v1/messages","/v1/models"]}'
+        b'{"name":"toolwire","paths":["/v1/chat/completions","/v1/responses","/v1/messages","/v1/models"],'
+        b'"ollama":"Ollama is running"}'  # clients of Ollama look for this text
     )
 
 

@@ -1,4 +1,4 @@
-"""Writes the response of one request: JSON, errors, preflights, and event streams with heartbeats."""
+"""Writes the response of one request: JSON, errors, preflights, and streams with heartbeats."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from ..backends.mounts import Send
-from ..dialects import Dialect
+from ..dialects import FrontDialect
 from ..errors import BadRequest, GatewayError, UpstreamError, quote
 from ..types import Loss
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 _MAX_LOSS_HEADER = 1000
 _MAX_DEBUG_HEADER = 4000
-_SSE_HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),
-]
+_STREAM_HEADERS = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
 _UNPRINTABLE = re.compile(rb"[^\x20-\x7e]")
 
 
@@ -34,7 +30,7 @@ class WrongMethod(BadRequest):
 class Reply:
     """is_started: the head of the response was sent. is_array: the client expects a JSON body as an array of one element."""
 
-    def __init__(self, send: Send, dialect: Dialect, request_id: str, origin: str | None) -> None:
+    def __init__(self, send: Send, dialect: FrontDialect, request_id: str, origin: str | None) -> None:
         self.send = send
         self.dialect = dialect
         self._request_id = request_id
@@ -117,7 +113,8 @@ class EventStream:
             self._beat.cancel()
 
     async def _start(self) -> None:
-        await self._reply.start(200, [*_SSE_HEADERS, *self._reply.headers(), *self.headers])
+        kind = (b"content-type", self._reply.dialect.stream_type.encode())
+        await self._reply.start(200, [kind, *_STREAM_HEADERS, *self._reply.headers(), *self.headers])
 
     def _tick(self) -> None:
         """Writes only note the time; the timer is set again here. While a write waits for a slow client, no heartbeat is sent."""

@@ -24,11 +24,13 @@ from .transport import Response, Timeouts, Transport
 DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages", "gemini": "gemini"}
 _KINDS: dict[str, frozenset[str]] = {"all": ALL_KINDS, "functions": frozenset()}
 _VERSIONS = ("/v1", "/v1beta")  # that paths and base URLs may both contain
+_EMBEDDING = ("chat", "responses")  # dialects of OpenAI
 _COUNTED = ("input_tokens", "totalTokens")
 _RETRIED = frozenset({429, 502, 503, 504, 529})
 _LONGEST_WAIT = 2.0  # a longer Retry-After is left to the client
 _MAX_ERROR = 1 << 20
 _MAX_LIST = 8 << 20
+_MAX_EMBEDDINGS = 64 << 20
 _LEAST_SECRET = 8  # anything shorter may be in an error by chance
 _LAST_SECOND = 1 << 37  # far beyond, no calendar has such dates
 _SHOWN = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
@@ -130,6 +132,15 @@ class HttpBackend(Backend):
         value = object_of(body.decode("utf-8", "replace")) or {}
         tokens = next((value[key] for key in _COUNTED if isinstance(value.get(key), int)), None)
         return None if tokens is None else TokenCount(tokens, body)
+
+    async def embed(self, request: Request) -> bytes | None:
+        """Only servers with OpenAI's API have the path. One that lacks it refuses the request itself."""
+        if self.dialect not in _EMBEDDING:
+            return None
+        if self._config.missing:
+            raise self._missing_key()
+        response = await self._send("/embeddings", request.wire, request)
+        return await response.read_all(_MAX_EMBEDDINGS)
 
     async def relay(self, method: str, path: str, query: str, headers: Mapping[str, str]) -> HttpReply:
         """Sent once; a refusal is an UpstreamError."""

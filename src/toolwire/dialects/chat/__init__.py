@@ -11,6 +11,7 @@ from ..shared.errors import decode_error, decode_models, encode_error, encode_mo
 from .answer_in import ChatStreamDecoder
 from .answer_out import ChatStreamEncoder, body_of
 from .body_in import body_events
+from .embeddings import decode_embeddings, embeddings_body
 from .request_in import decode_request
 from .request_out import encode_request
 from .shapes import NAME
@@ -21,7 +22,10 @@ PATH = "/chat/completions"
 DIALECT = Dialect(
     name=NAME,
     path=PATH,
-    routes={PATH: Endpoint(task="answer", decode=decode_request)},
+    routes={
+        PATH: Endpoint(task="answer", decode=decode_request),
+        "/embeddings": Endpoint(task="embed", decode=decode_embeddings, embedded=embeddings_body),
+    },
     claims=lambda given: True,  # the default, if no other dialect claims the request
     decode_request=decode_request,
     encode_request=encode_request,

@@ -22,6 +22,7 @@ DIALECT = Dialect(
     name=NAME,
     path=PATH,
     routes={PATH: Endpoint(task="answer", decode=decode_request)},
+    error_paths="/conversations",
     decode_request=decode_request,
     encode_request=encode_request,
     stream_decoder=ResponsesStreamDecoder,

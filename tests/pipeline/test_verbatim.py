@@ -47,7 +47,7 @@ from toolwire.dialects.base import AnswerContext
 from toolwire.dialects.shared.answer_in import OpenPart
 from toolwire.dialects.shared.model_field import Renamer
 from toolwire.errors import UpstreamError
-from toolwire.events import Event, fold
+from toolwire.events import Event, PartDelta, fold
 from toolwire.pipeline.verbatim import (
     BodyTap,
     RenamingTap,
@@ -544,6 +544,26 @@ def test_frames_like_the_last_one_are_renamed_on_the_short_way(monkeypatch: pyte
         taken[name] = sum(one is not None for one in found)
         assert names_in("chat", out) == {name}
     assert taken["mine/x"] == taken["m"] >= 48
+
+
+@pytest.mark.parametrize("name", ["m", "mine/x"])
+def test_frames_of_one_read_that_only_add_text_are_one_event(name: str) -> None:
+    deltas = [chunk({"content": f"word {number} "}) for number in range(50)]
+    odd = chunk({"content": 'a "quote"\n'})
+    wire = [
+        chunk({"role": "assistant", "content": ""}),
+        *deltas,
+        odd,
+        *deltas,
+        chunk(finish="stop"),
+        usage_chunk(),
+        DONE,
+    ]
+    tap = tapped("chat") if name == "m" else renaming("chat", name)
+    out, events = through(tap, b"".join(wire))
+    assert out == with_name("chat", b"".join(wire), name)
+    assert sum(isinstance(event, PartDelta) for event in events) == 6  # four that are parsed, and two runs
+    assert len(getattr(fold(events).parts_of(0)[0], "text", "")) == 2 * sum(len(f"word {n} ") for n in range(50)) + 10
 
 
 @given(

@@ -109,6 +109,13 @@ class ResponseDecoder(Protocol):
         """The answer has ended: end everything that is open, with Finished or Failed."""
 
 
+class FrameRun(Struct, frozen=True):
+    """Successive frames that only extend one part. delta: by all their text. size: their bytes, with the blank line after each."""
+
+    delta: PartDelta
+    size: int
+
+
 class StreamDecoder(ResponseDecoder, Protocol):
     """is_ending: the end of the answer has begun; is_over: it has ended."""
 
@@ -118,6 +125,11 @@ class StreamDecoder(ResponseDecoder, Protocol):
     @property
     def match(self) -> Callable[[bytes], PartDelta | None]:
         """The delta of a frame that differs from the last one only in its text, without parsing; the argument is its lines."""
+
+    def find_run(self, data: bytes) -> FrameRun | None:
+        """The same for the successive frames at the start of data. Nothing has happened until they are given to extend()."""
+
+    def extend(self, run: FrameRun) -> None: ...
 
     def read(self, frame: Frame) -> list[Event]:
         """The events of a frame that did not match."""

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from ..backends.base import Backend
 from ..calls.turn import Turn
-from ..dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage
-from ..dialects.shared.answer_in import last_frames
+from ..dialects.base import FrameRun, ResponseDecoder, ResponseEncoder, StreamDecoder, garbage
+from ..dialects.shared.answer_in import MOST_RUNS, last_frames, split_frame
 from ..dialects.shared.model_field import Renamer, model_places
 from ..errors import GatewayError
 from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
@@ -151,12 +151,35 @@ class Tap(Translator):
                 deltas = self._turn.deltas
                 passes = deltas is None or deltas.passes(delta)
                 return Batch(data, [delta]) if passes else self._checked(data, delta)
+        output: list[bytes] = []
+        seen: list[Event] = []
         try:
-            batch = self._pass(self._sse.feed(data))
+            for _ in range(MOST_RUNS):
+                if (run := self._passing_run(data)) is not None:
+                    output.append(data[: run.size])
+                    seen.append(run.delta)
+                    data = data[run.size :]
+                first, data = split_frame(data)
+                if first:
+                    self._pass(first, output, seen)
+                if not data:
+                    break
+            else:
+                self._pass(data, output, seen)
         except FrameTooLarge as fault:
-            return self.fail(garbage(str(fault)))
-        self._is_between = self._sse.is_idle
-        return batch
+            failed = self.fail(garbage(str(fault)))
+            return Batch(b"".join([*output, failed.wire]), seen + failed.events)
+        return Batch(b"".join(output), seen)
+
+    def _passing_run(self, data: bytes) -> FrameRun | None:
+        """The frames at the start of data that only extend a part and can be sent as they are."""
+        if not self._is_between or self.took_over or self._held:
+            return None
+        run, deltas = self._frames.find_run(data), self._turn.deltas
+        if run is None or not (deltas is None or deltas.passes(run.delta)):
+            return None
+        self._frames.extend(run)
+        return run
 
     def _checked(self, data: bytes, delta: PartDelta) -> Batch:
         kept = self._turn.send([delta])
@@ -168,7 +191,7 @@ class Tap(Translator):
         return Batch(b"".join(wire), kept)
 
     def close(self) -> Batch:
-        batch = self._pass(last_frames(self._sse))
+        batch = self._pass_frames(last_frames(self._sse))
         if not self.is_over:
             ending = self._ended(self._frames.close())
             batch = Batch(batch.wire + ending.wire, batch.events + ending.events)
@@ -193,7 +216,13 @@ class Tap(Translator):
         batch = super().fail(error)
         return Batch(wire + batch.wire, batch.events)
 
-    def _pass(self, frames: list[Frame]) -> Batch:
+    def _pass(self, data: bytes, output: list[bytes], seen: list[Event]) -> None:
+        batch = self._pass_frames(self._sse.feed(data))
+        output.append(batch.wire)
+        seen += batch.events
+        self._is_between = self._sse.is_idle
+
+    def _pass_frames(self, frames: list[Frame]) -> Batch:
         output: list[bytes] = []
         seen: list[Event] = []
         decoder, turn = self._frames, self._turn
@@ -276,8 +305,8 @@ class RenamingTap(Tap):
     def feed(self, data: bytes) -> Batch:
         return super().feed(self._renamer.begun(data) if self._is_between else data)
 
-    def _pass(self, frames: list[Frame]) -> Batch:
-        return super()._pass([self._renamer.frame(frame) for frame in frames])
+    def _pass_frames(self, frames: list[Frame]) -> Batch:
+        return super()._pass_frames([self._renamer.frame(frame) for frame in frames])
 
 
 def tap_of(decoder: StreamDecoder, turn: Turn, make_encoder: MakeEncoder, renamer: Renamer | None) -> Tap:

@@ -79,9 +79,32 @@ def test_a_frame_like_the_last_one_is_parsed_unless_that_one_only_added_text(is_
         decoder = Texts(is_plain=is_plain)
         frames = [b'data: {"t":"%d"}\n\n' % number for number in range(3)]
         events = [event for data in ([b"".join(frames)] if is_whole else frames) for event in decoder.feed(data)]
-        assert events == [PartDelta(0, text) for text in "012"]
+        texts = (
+            ["0", "12"] if is_whole and is_plain else ["0", "1", "2"]
+        )  # frames of one read that only add text are one event
+        assert events == [PartDelta(0, text) for text in texts]
         assert decoder.parsed == parsed
         assert decoder.close() == [PartEnded(index=0, part=Text(text="012"))]
+
+
+@given(st.lists(st.sampled_from(["a", "bc", "é", "\n", '"', "\\", "", "世"]), max_size=40), st.integers(1, 60))
+def test_runs_of_frames_decode_to_the_same_text_wherever_reads_are_cut(texts: list[str], size: int) -> None:
+    wire = b"".join(b'data: {"t":%b}\n\n' % json.dumps(text, ensure_ascii=False).encode() for text in texts)
+    decoder = Texts(is_plain=True)
+    events = [event for at in range(0, len(wire), size * 7) for event in decoder.feed(wire[at : at + size * 7])]
+    assert "".join(event.text for event in events if isinstance(event, PartDelta)) == "".join(texts)
+    assert decoder.close() == [PartEnded(index=0, part=Text(text="".join(texts)))]
+
+
+def test_a_run_ends_at_a_frame_that_is_cut_inside_a_character() -> None:
+    decoder = Texts(is_plain=True)
+    decoder.feed(b'data: {"t":"a"}\n\n')
+    first, second = "é".encode()[:1], "é".encode()[1:]
+    run = decoder.find_run(
+        b'data: {"t":"b"}\n\n' + b"".join(b'data: {"t":"%b"}\n\n' % half for half in (first, second))
+    )
+    assert run is not None
+    assert (run.delta.text, run.size) == ("b", 17)
 
 
 def test_where_the_end_has_begun_every_frame_is_parsed() -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -223,10 +225,7 @@ class Response:
             data = b"".join(chunks)
             chunks.clear()
         else:
-            count = size = 0
-            while size < _ONE_READ and count < len(chunks):
-                size += len(chunks[count])
-                count += 1
+            count = bisect_left(list(accumulate(map(len, chunks))), _ONE_READ) + 1
             data = b"".join(chunks[:count])
             del chunks[:count]
         self._buffered -= len(data)

@@ -17,19 +17,22 @@ from ...events import Event, Failed, PartDelta, PartEnded, PartStarted
 from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import BadJson, decode, object_of
 from ...wire.sse import Frame, FrameTooLarge, SseReader
-from ..base import StreamDecoder, excerpt, garbage
+from ..base import FrameRun, StreamDecoder, excerpt, garbage
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")  # how lines of a stream begin, and JSON does not
 _MARKS = re.compile(r'["\\{}\[\]]')
+_END = b"\n\n"
+MOST_RUNS = 8  # per read; each one copies the rest of it
 
 
 class FrameDecoder:
     """Base of the stream decoders: bytes to frames, frames to events, no events after the end.
 
-    Most frames of an answer differ from the frame before them only in a piece of plain text, and match() finds that text without parsing
-    (OpenPart.match). A decoder calls only_grows() while it parses a frame whose only effect is more text for one part. It must not call it for
-    a frame with any other effect, also on its own state, because match() would skip that effect.
+    Most frames of an answer differ from the frame before them only in a piece of plain text. match() finds that text without parsing
+    (OpenPart.match), and find_run() the texts of all such frames that one read has brought. A decoder calls only_grows() while it parses a frame
+    whose only effect is more text for one part. It must not call it for a frame with any other effect, also on its own state, because these two
+    would skip that effect.
     """
 
     def __init__(self) -> None:
@@ -40,6 +43,7 @@ class FrameDecoder:
         self._assembly = Assembly()
         self._is_between = False  # two frames: the next byte begins one
         self._grown: OpenPart | None = None  # by the frame that is being parsed, and by nothing else in it
+        self._learned: OpenPart | None = None  # it knows what the last frame looked like
         self.match: Callable[[bytes], PartDelta | None] = _match_nothing
 
     def parse(self, frame: Frame) -> list[Event]:
@@ -51,31 +55,52 @@ class FrameDecoder:
         raise NotImplementedError
 
     def feed(self, data: bytes) -> list[Event]:
-        if self._is_between and data[-2:] == b"\n\n" and (delta := self.match(data[:-2])) is not None:
+        if self._is_between and data[-2:] == _END and (delta := self.match(data[:-2])) is not None:
             return [delta]
         events: list[Event] = []
         try:
-            for frame in self._sse.feed(data):
-                if (delta := self.match(frame.block)) is not None:
-                    events.append(delta)
-                else:
-                    events += self.read(frame)
+            for _ in range(MOST_RUNS):
+                if self._is_between and (run := self.find_run(data)) is not None:
+                    self.extend(run)
+                    events.append(run.delta)
+                    data = data[run.size :]
+                first, data = split_frame(data)
+                if first:
+                    self._read_all(first, events)
+                if not data:
+                    return events
+            self._read_all(data, events)
         except FrameTooLarge as fault:
             events += self.fail(garbage(str(fault)))
-        self._is_between = self._sse.is_idle
         return events
 
+    def find_run(self, data: bytes) -> FrameRun | None:
+        """The frames at the start of data that are like the last one; the caller gives them to extend(), or decodes them otherwise."""
+        return None if self._learned is None else self._learned.find_run(data)
+
+    def extend(self, run: FrameRun) -> None:
+        assert self._learned is not None
+        self._learned.grow(run.delta.text)
+
     def read(self, frame: Frame) -> list[Event]:
-        self._grown = None
+        self._grown = self._learned = None
         self.match = _match_nothing
         events = self.parse(frame)
         if len(events) == 1 and type(event := events[0]) is PartDelta:
             self._learn(frame.block, event.text)
         return events
 
+    def _read_all(self, data: bytes, events: list[Event]) -> None:
+        for frame in self._sse.feed(data):
+            if (delta := self.match(frame.block)) is not None:
+                events.append(delta)
+            else:
+                events += self.read(frame)
+        self._is_between = self._sse.is_idle
+
     def _learn(self, block: bytes, text: str) -> None:
         if self._grown is not None and self._grown.learn(block, text):
-            self.match = self._grown.match
+            self._learned, self.match = self._grown, self._grown.match
 
     def only_grows(self, growing: OpenPart) -> OpenPart:
         """The frame that is being parsed adds text to this part, and changes nothing else."""
@@ -98,7 +123,7 @@ class FrameDecoder:
         if self.is_over:
             return []
         self.is_over = True
-        self.match = _match_nothing
+        self._learned, self.match = None, _match_nothing
         self.irregular = self.irregular or "an error"
         return [Failed(error=error)]
 
@@ -230,6 +255,29 @@ class OpenPart:
         self._pieces.append(text)
         return PartDelta(self.index, text)
 
+    def find_run(self, data: bytes) -> FrameRun | None:
+        """The same for all frames at the start of data that match, without growing: one loop instead of a call for each frame."""
+        head, end = self._head, self._tail + _END
+        if not data.startswith(head):
+            return None
+        texts: list[bytes] = []
+        between, start = end + head, len(head)
+        while (stop := data.find(b'"', start)) > start:
+            if data.startswith(between, stop):
+                texts.append(data[start:stop])
+                start = stop + len(between)
+            else:
+                if data.startswith(end, stop):
+                    texts.append(data[start:stop])
+                break
+        text = _plain_text(texts)
+        if text is None:
+            texts = texts[: _count_plain(texts)]
+            text = _plain_text(texts)
+        if not text:
+            return None
+        return FrameRun(PartDelta(self.index, text), sum(map(len, texts)) + len(texts) * len(between))
+
     @property
     def is_empty(self) -> bool:
         return not self._pieces
@@ -358,8 +406,31 @@ def is_mark(data: bytes) -> bool:
     return data.strip() == b"[DONE]"
 
 
+def split_frame(data: bytes) -> tuple[bytes, bytes]:
+    """The bytes up to the end of the first frame, all of them if it does not end here, and the rest."""
+    size = data.find(_END) + len(_END)
+    return (data[:size], data[size:]) if size >= len(_END) else (data, b"")
+
+
 def _match_nothing(block: bytes) -> PartDelta | None:
     return None
+
+
+def _plain_text(texts: list[bytes]) -> str | None:
+    """Pieces of JSON strings, none empty and none with a quote, as one text; None if one of them needs unescaping."""
+    joined = b"".join(texts)
+    if b"\\" in joined:
+        return None
+    try:  # a character must not be cut by the end of its frame
+        text = joined.decode() if joined.isascii() else "".join([piece.decode() for piece in texts])
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() else None
+
+
+def _count_plain(texts: list[bytes]) -> int:
+    """How many of the first pieces are plain."""
+    return next((count for count, piece in enumerate(texts) if _plain_text([piece]) is None), len(texts))
 
 
 def is_plain(text: str) -> bool:

@@ -31,12 +31,12 @@ class Renamer:
         self._tail = self._new_tail = b""
 
     def begun(self, data: bytes) -> bytes:
-        """Bytes that begin a frame, with the name replaced in their first or last frame if it is like those before it."""
+        """Bytes that begin a frame, with the name replaced in all frames that are like those before them."""
         if self._head:
-            return self._new_head + data[len(self._head) :] if data.startswith(self._head) else data
-        if self._tail and data.endswith(self._tail + _END):
-            return data[: -len(self._tail) - len(_END)] + self._new_tail + _END
-        return data
+            if data.startswith(self._head):
+                data = self._new_head + data[len(self._head) :]
+            return data.replace(_END + self._head, _END + self._new_head)
+        return data.replace(self._tail + _END, self._new_tail + _END) if self._tail else data
 
     def frame(self, frame: Frame) -> Frame:
         """The same frame object, with the name replaced."""

@@ -164,12 +164,17 @@ class Tap(Translator):
                     self._pass(first, output, seen)
                 if not data:
                     break
+                data = self._begun(data) if self._is_between else data
             else:
                 self._pass(data, output, seen)
         except FrameTooLarge as fault:
             failed = self.fail(garbage(str(fault)))
             return Batch(b"".join([*output, failed.wire]), seen + failed.events)
         return Batch(b"".join(output), seen)
+
+    def _begun(self, data: bytes) -> bytes:
+        """Bytes that begin a frame, as the later steps see them."""
+        return data
 
     def _passing_run(self, data: bytes) -> FrameRun | None:
         """The frames at the start of data that only extend a part and can be sent as they are."""
@@ -303,7 +308,10 @@ class RenamingTap(Tap):
         self._renamer = renamer
 
     def feed(self, data: bytes) -> Batch:
-        return super().feed(self._renamer.begun(data) if self._is_between else data)
+        return super().feed(self._begun(data) if self._is_between else data)
+
+    def _begun(self, data: bytes) -> bytes:
+        return self._renamer.begun(data)
 
     def _pass_frames(self, frames: list[Frame]) -> Batch:
         return super()._pass_frames([self._renamer.frame(frame) for frame in frames])

@@ -1,0 +1,148 @@
+// A flow as a conversation: the history that the client sent and the answer it received, with links between calls and results.
+
+import { h } from "./dom.js";
+import { markOpen, readAnswer, readEvents, readRequest } from "./dialects.js";
+import { number, parseJson, plural } from "./format.js";
+import { beforeAfter, jsonTree, longText } from "./text_view.js";
+
+const ROLES = { system: "System", developer: "Developer", user: "User", assistant: "Assistant", tool: "Tool result" };
+const FIRST_MESSAGES = 60;
+
+export function conversationView(flow, prefix = "m") {
+  const request = readRequest(flow.dialect, flow.client?.request?.body);
+  const answer = answerOf(flow);
+  const box = h("div", { class: "conversation" });
+  if (!request) {
+    box.append(h("p", { class: "muted" }, flow.client?.request?.body == null ? "Bodies are not recorded. Set bodies = true in [flows]." : flow.client.request.truncated ? "The recorded body is cut, so it cannot be shown as a conversation. Its beginning is under Wires." : "The request is not a conversation. It is under Wires."));
+  } else {
+    if (request.tools.length) box.append(toolsView(request.tools));
+    if (Object.keys(request.settings).length) box.append(h("details", { class: "fold" }, h("summary", null, `Settings: ${Object.keys(request.settings).join(", ")}`), jsonTree(request.settings, 1)));
+    const hidden = Math.max(0, request.messages.length - FIRST_MESSAGES);
+    const head = request.messages.slice(0, hidden);
+    const links = linksOf([...request.messages.flatMap((message) => message.parts), ...(answer?.parts || [])]);
+    if (hidden) {
+      const show = h("button", { type: "button", class: "more" , onclick: () => show.replaceWith(...head.map((message, place) => messageView(message, place, links, prefix, []))) }, `Show ${plural(hidden, "earlier message")}`);
+      box.append(show);
+    }
+    request.messages.slice(hidden).forEach((message, place) => box.append(messageView(message, hidden + place, links, prefix, [])));
+    if (answer) box.append(answerView(flow, answer, links, prefix));
+    return box;
+  }
+  if (answer) box.append(answerView(flow, answer, linksOf(answer.parts), prefix));
+  return box;
+}
+
+/** The answer as the client received it: what its wire adds up to, else the canonical events. */
+export function answerOf(flow) {
+  const response = flow.client?.response;
+  const received = response?.status >= 400 ? null : readAnswer(flow.dialect, response);
+  if (received?.parts.length) return response.frames?.length ? markOpen(received) : received;
+  const canonical = readEvents(flow.events);
+  return canonical.parts.length || canonical.error ? canonical : received;
+}
+
+/** The calls as the model wrote them, in the last reply of the back end. */
+export function writtenCalls(flow) {
+  const wire = flow.upstream?.at(-1);
+  const written = readAnswer(wire?.dialect, wire?.response) || readEvents(flow.events);
+  return written.parts.filter((part) => part.type === "call");
+}
+
+/** {before, after} of a repair of a call; from the wires where the report has neither. */
+export function textsOf(flow, report) {
+  if (report.before || report.after) return { before: report.before, after: report.after };
+  if (report.kind !== "repair" || !report.tool) return null;
+  const calls = (answerOf(flow)?.parts || []).filter((part) => part.type === "call");
+  const place = calls.findIndex((call) => report.where === `call ${call.id}`);
+  const found = place >= 0 ? place : calls.findIndex((call) => call.name === report.tool);
+  const written = writtenCalls(flow);
+  const before = written.find((call) => call.id && call.id === calls[found]?.id) || written[found];
+  return before && calls[found] && before.raw !== calls[found].raw ? { before: before.raw, after: calls[found].raw } : null;
+}
+
+export function toolsView(tools) {
+  return h("details", { class: "fold" }, h("summary", null, `${plural(tools.length, "tool")}: `, h("span", { class: "muted" }, tools.map((tool) => tool.name).join(", "))),
+    tools.map((tool) => h("details", { class: "tool" }, h("summary", null, h("code", null, tool.name), " ", h("span", { class: "muted" }, tool.description.slice(0, 140))),
+      tool.description.length > 140 && longText(tool.description), tool.schema ? jsonTree(tool.schema, 3) : h("p", { class: "muted" }, "No schema."))));
+}
+
+export function partView(part, context = {}) {
+  if (part.type === "call") return callView(part, context);
+  if (part.type === "result") return resultView(part, context);
+  if (part.type === "reasoning") return h("details", { class: "reasoning", open: context.isAnswer }, h("summary", null, "Reasoning"), part.text ? longText(part.text) : h("p", { class: "muted" }, "Not shown by the provider."));
+  if (part.type === "refusal") return h("div", { class: "refusal" }, h("b", null, "Refusal "), longText(part.text));
+  if (part.type === "media") return h("p", { class: "media" }, `▣ ${part.text}`);
+  if (part.type === "other") return h("details", { class: "fold" }, h("summary", null, `Other content: ${part.value?.type || "unknown"}`), jsonTree(part.value, 2));
+  return longText(part.text, { class: "prose" });
+}
+
+function answerView(flow, answer, links, prefix) {
+  const note = flow.outcome === "open" ? "streaming…" : answer.finish ? `finish: ${answer.finish}` : "";
+  return h("article", { class: "message answer", "data-role": "assistant", id: `${prefix}-answer` },
+    h("header", null, h("h3", null, "Answer"), h("span", { class: "muted" }, [flow.backend, flow.sent_model || flow.model].filter(Boolean).join(" · ")), h("span", { class: "grow" }), h("span", { class: "muted" }, note)),
+    answer.parts.length ? answer.parts.map((part) => partView(part, { links, prefix, isAnswer: true, flow })) : h("p", { class: "muted" }, flow.outcome === "open" ? "Nothing yet." : "Empty."),
+    (answer.error || flow.outcome === "error") && h("p", { class: "bad" }, `The answer ended with an error: ${answer.error || flow.message || flow.error}`),
+    flow.outcome === "client_gone" && h("p", { class: "bad" }, "The client disconnected here."));
+}
+
+function messageView(message, place, links, prefix) {
+  const isLong = message.role === "system" && JSON.stringify(message.parts).length > 1500;
+  const body = message.parts.length ? message.parts.map((part) => partView(part, { links, prefix })) : h("p", { class: "muted" }, "Empty.");
+  const head = [h("h3", null, ROLES[message.role] || message.role), h("span", { class: "grow" }), h("span", { class: "muted" }, `#${number(place + 1)}`)];
+  if (isLong) return h("article", { class: "message", "data-role": message.role, id: `${prefix}-${place}` }, h("details", null, h("summary", null, h("header", null, head), h("p", { class: "muted clip" }, message.parts[0].text?.slice(0, 200))), body));
+  return h("article", { class: "message", "data-role": message.role, id: `${prefix}-${place}` }, h("header", null, head), body);
+}
+
+function callView(part, { links, prefix, isAnswer, flow }) {
+  const value = parseJson(part.raw);
+  const key = anchor(prefix, "call", part.id);
+  const state = isAnswer && flow ? flow.calls.find((call) => call.id === part.id && call.name === part.name) || flow.calls.find((call) => call.name === part.name) : null;
+  const ofCall = isAnswer && flow ? (flow.reports || []).filter((one) => ["repair", "correction"].includes(one.kind) && one.tool === part.name) : [];
+  const report = ofCall.find((one) => one.where === `call ${part.id}`) || ofCall[0];
+  const texts = report && textsOf(flow, report);
+  const isBad = part.raw && value === undefined && !part.isOpen;
+  return h("section", { class: `card call ${isBad ? "invalid" : ""}`, id: key, tabindex: "-1" },
+    h("header", null, h("span", { class: "kind" }, "call"), h("code", null, part.name || "(no name)"), callState(state, part), h("span", { class: "grow" }),
+      h("span", { class: "muted id" }, part.id),
+      links?.results.has(part.id) && jump(anchor(prefix, "result", part.id), "result →", `Jump to the result of ${part.name}`)),
+    value !== undefined && part.raw.length < 100_000 ? jsonTree(value, 2) : longText(part.raw, { class: "mono", first: 1500 }),
+    isBad && h("p", { class: "bad" }, "These arguments are not valid JSON."),
+    part.isOpen && flow?.outcome !== "open" && h("p", { class: "bad" }, "The stream ended inside this call: its arguments are incomplete."),
+    report && h("div", { class: "repaired" }, h("p", null, h("span", { class: `badge ${report.kind}` }, report.kind === "repair" ? "repaired" : "corrected"), " ", report.text), texts && beforeAfter(texts.before, texts.after, ["The model wrote", "The client received"])));
+}
+
+function callState(state, part) {
+  if (part.isOpen) return h("span", { class: "badge open" }, "incomplete");
+  if (!state) return null;
+  if (state.valid_after === null) return h("span", { class: "badge" }, "not checked");
+  if (!state.valid_after) return h("span", { class: "badge fault" }, "invalid");
+  return state.valid_before ? h("span", { class: "badge ok" }, "valid") : h("span", { class: "badge repair" }, "valid after repair");
+}
+
+function resultView(part, { links, prefix }) {
+  const value = parseJson(part.text);
+  return h("section", { class: `card result ${part.isError ? "invalid" : ""}`, id: anchor(prefix, "result", part.id), tabindex: "-1" },
+    h("header", null, h("span", { class: "kind" }, part.isError ? "failed result" : "result"), part.name && h("code", null, part.name), h("span", { class: "grow" }), h("span", { class: "muted id" }, part.id),
+      links?.calls.has(part.id) ? jump(anchor(prefix, "call", part.id), "← call", `Jump to the call of ${part.name}`) : h("span", { class: "badge fault" }, "no call")),
+    typeof value === "object" && value !== null && part.text.length < 100_000 ? jsonTree(value, 1) : longText(part.text, { class: "mono", first: 1500 }));
+}
+
+function linksOf(parts) {
+  const ids = (type) => new Set(parts.filter((part) => part.type === type && part.id).map((part) => part.id));
+  return { calls: ids("call"), results: ids("result") };
+}
+
+/** A link inside the page; in an exported file the plain anchor does the same. */
+function jump(target, text, label) {
+  return h("a", { class: "jump", href: `#${target}`, "aria-label": label, onclick: (event) => {
+    event.preventDefault();
+    const element = document.getElementById(target);
+    for (let outer = element?.parentElement; outer; outer = outer.parentElement) if (outer.tagName === "DETAILS") outer.open = true;
+    element?.scrollIntoView({ block: "center", behavior: "smooth" });
+    element?.focus({ preventScroll: true });
+  } }, text);
+}
+
+function anchor(prefix, kind, id) {
+  return `${prefix}-${kind}-${String(id).replace(/[^\w-]/g, "_")}`;
+}

@@ -1,0 +1,114 @@
+// What happened to a flow, in plain words: findings in the order in which a reader needs them.
+
+import { answerOf } from "./conversation.js";
+import { readEvents, readRequest } from "./dialects.js";
+import { bytes, duration, number, percent, plural } from "./format.js";
+
+const PARTS = { system: "the system prompt", tools: "the list of tools", model: "the model name", settings: "the settings" };
+
+/** [{level: "bad" | "warn" | "good" | "info", title, text, tab}] */
+export function explain(flow) {
+  return [ending(flow), ...finishFindings(flow), ...callFindings(flow), ...reportFindings(flow), cacheFinding(flow), ...resultFindings(flow), pathFinding(flow)].filter(Boolean);
+}
+
+/** Why the provider's prompt cache did or did not help, or null where nothing is known. */
+export function cacheFinding(flow) {
+  const change = flow.changes?.first_change;
+  const usage = flow.usage;
+  const share = usage?.input ? usage.cached / usage.input : 0;
+  if (!flow.changes) return null;
+  const same = flow.changes.same_prefix_bytes;
+  if (!change) {
+    if (!usage || !usage.input) return null;
+    return share > 0
+      ? { level: "good", title: `Prompt cache hit: ${percent(share)} of the input`, text: "The request only appends to the previous one of the conversation.", tab: "changes" }
+      : { level: "info", title: "The prefix is unchanged", text: `The request only appends to the previous one (${bytes(same)} are equal), so nothing in it prevents a cache hit. The provider reported no cached tokens: the prefix may be too short, too old, or not marked for caching.`, tab: "changes" };
+  }
+  const missed = usage ? (share > 0 ? `Only ${number(usage.cached)} of ${number(usage.input)} input tokens came from the cache.` : "No input token came from the cache.") : "";
+  return {
+    level: "warn",
+    title: `Prompt cache miss: ${partName(change.part)} changed`,
+    text: `The first changed byte is ${number(change.offset)} in ${partName(change.part)}; ${bytes(same)} before it are equal to the previous request. A provider caches a prefix, so everything after this byte is processed again. ${missed}`.trim(),
+    tab: "changes",
+  };
+}
+
+export function partName(part) {
+  if (PARTS[part]) return PARTS[part];
+  const place = /^(messages|input|contents)\[(\d+)\]/.exec(part || "");
+  return place ? `message ${Number(place[2]) + 1} of the history` : part || "the request";
+}
+
+function ending(flow) {
+  const open = openCall(flow);
+  const frames = flow.upstream?.at(-1)?.response?.frames?.length;
+  const where = open ? ` It ended in the middle of the call ${open.name || "without a name"}, after ${plural(open.raw.length, "character")} of its arguments.` : "";
+  if (flow.outcome === "error") {
+    const attempts = flow.upstream?.length > 1 ? ` The gateway sent ${plural(flow.upstream.length, "request")} to the back end.` : "";
+    const never = flow.upstream && !flow.upstream.length ? " No request was sent to a back end." : "";
+    return { level: "bad", title: `Failed: ${flow.error || "error"}${flow.status >= 400 ? ` (status ${flow.status})` : frames ? " in the middle of the answer" : ""}`, text: `${sentence(flow.message || "The answer ended with an error")}${where}${frames ? ` The back end had sent ${plural(frames, "frame")}.` : ""}${attempts}${never}`, tab: frames ? "stream" : "wires" };
+  }
+  if (flow.outcome === "client_gone") return { level: "bad", title: "The client disconnected", text: `The client closed its connection ${flow.timings?.total != null ? `after ${duration(flow.timings.total)}, ` : ""}before the answer was complete. The gateway cancelled the request to the back end.${where}`, tab: "stream" };
+  if (flow.outcome === "open") return { level: "info", title: "Running", text: flow.timings?.first_token != null ? "The answer is being streamed." : "Waiting for the first token.", tab: "stream" };
+  return { level: "good", title: "Answered", text: `${flow.backend || "The back end"} answered ${flow.timings?.total != null ? `in ${duration(flow.timings.total)}` : ""} with ${describeAnswer(flow)}.` };
+}
+
+function sentence(text) {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}
+
+function describeAnswer(flow) {
+  const calls = flow.calls.length ? plural(flow.calls.length, "tool call") : "";
+  const hasText = (answerOf(flow)?.parts || []).some((part) => part.type === "text" && part.text.trim());
+  return [hasText || !calls ? "text" : "", calls].filter(Boolean).join(" and ");
+}
+
+function openCall(flow) {
+  return flow.outcome === "ok" ? null : answerOf(flow)?.parts.find((part) => part.type === "call" && part.isOpen);
+}
+
+function finishFindings(flow) {
+  const { finish } = readEvents(flow.events);
+  if (finish === "length") return [{ level: "bad", title: "The answer was cut at the token limit", text: "The model reached max_tokens. A call that ends here has incomplete arguments; raise the limit of the client.", tab: "conversation" }];
+  if (finish === "refused") return [{ level: "bad", title: "The model refused to answer", text: "The back end ended the answer with a refusal.", tab: "conversation" }];
+  return [];
+}
+
+function callFindings(flow) {
+  const cut = openCall(flow);
+  const bad = flow.calls.filter((call) => call.valid_after === false && call.id !== cut?.id);
+  if (!bad.length) return [];
+  return [{ level: "bad", title: `${plural(bad.length, "call")} stayed invalid: ${bad.map((call) => call.name).join(", ")}`, text: "The arguments do not match the schema of the tool, and no repair had only one possible reading. The client received them as the policy of the back end says.", tab: "conversation" }];
+}
+
+function reportFindings(flow) {
+  const count = (kind) => (flow.reports || []).filter((report) => report.kind === kind);
+  const found = [];
+  const [repairs, corrections, losses] = [count("repair"), count("correction"), count("loss")];
+  if (repairs.length) found.push({ level: "warn", title: `${plural(repairs.length, "repair")}: the client received something else than the other side wrote`, text: sentence(repairs[0].text) + more(repairs), tab: "reports" });
+  if (corrections.length) found.push({ level: "warn", title: `${plural(corrections.length, "correction")}: the model was asked again`, text: sentence(corrections[0].text) + more(corrections), tab: "reports" });
+  if (losses.length) found.push({ level: "info", title: `${plural(losses.length, "loss", "losses")}: the other side cannot express it`, text: sentence(losses[0].text) + more(losses), tab: "reports" });
+  return found;
+}
+
+function more(reports) {
+  return reports.length > 1 ? ` (and ${reports.length - 1} more)` : "";
+}
+
+/** An agent often fails because a tool did: the last results of the history. */
+function resultFindings(flow) {
+  const request = readRequest(flow.dialect, flow.client?.request?.body);
+  if (!request) return [];
+  const last = request.messages.slice(-4).flatMap((message) => message.parts).filter((part) => part.type === "result");
+  const failed = last.filter((part) => part.isError || /^\s*(error|traceback|exception)\b/i.test(part.text));
+  return failed.length ? [{ level: "warn", title: `A tool of the client failed: ${failed.map((part) => part.name || part.id).join(", ")}`, text: `Its result in this request begins with: ${failed[0].text.slice(0, 200)}`, tab: "conversation" }] : [];
+}
+
+function pathFinding(flow) {
+  const how = flow.verbatim
+    ? "Client and back end use the same dialect and nothing had to change, so the bytes passed unchanged."
+    : flow.translated ? `The bytes were translated: ${flow.translated}.` : flow.backend ? "The request was translated." : "";
+  const route = flow.route ? `Route: ${flow.route}.` : "";
+  return how || route ? { level: "info", title: flow.backend ? `${flow.dialect} → ${flow.backend}${flow.backend_dialect ? ` (${flow.backend_dialect})` : ""}` : "Route", text: `${route} ${how}`.trim().replaceAll("..", "."), tab: "wires" } : null;
+}

@@ -54,6 +54,23 @@ def test_a_call_that_is_parsed_already_is_not_parsed_again() -> None:
     assert found.args is arguments
 
 
+def test_a_member_that_occurs_twice_is_sent_once_if_its_values_are_equal() -> None:
+    found = verdict('{"command": "ls", "options": {"depth": 1, "depth": 1}, "command": "ls"}')
+    assert isinstance(found, Repaired)
+    assert (found.raw, found.repairs) == ('{"command":"ls","options":{"depth":1}}', ("twice",))
+
+
+@pytest.mark.parametrize(
+    "raw", ['{"command": "ls", "command": "pwd"}', '{"command": "a", "timeout": "5", "command": "b"}']
+)
+def test_a_member_with_two_values_makes_a_call_invalid(raw: str) -> None:
+    for may_repair in (True, False):
+        assert isinstance(verdict(raw, may_repair=may_repair), Invalid)
+    found = verdict('{"command": "ls", "command": "pwd"}')
+    assert isinstance(found, Invalid)
+    assert [error.path for error in found.errors] == ["command"]
+
+
 @pytest.mark.parametrize(
     "raw", ["{}", '{"timeout": 5}', '{"command": true}', '{"command": "x', "[]", "5", "null", "words", ""]
 )

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.calls.arguments.members import Put, Remove, Rename, all_names, apply_edit, is_whole, put_all, same_name
+from toolwire.calls.arguments.members import (
+    Put,
+    Remove,
+    Rename,
+    all_names,
+    apply_edit,
+    is_whole,
+    put_all,
+    repeated_members,
+    same_name,
+)
+from toolwire.wire.exact_json import decode
 
 VALUE = {"a": [{"b": 1, "c": 2}], "d": 3}
 
@@ -78,3 +89,16 @@ def test_no_arguments_are_whole_where_none_are_known() -> None:
     assert is_whole({}, [()], {"type": "object"})
     assert not is_whole({}, [()], SCHEMA)
     assert not is_whole({}, [()], {"additionalProperties": True})
+
+
+@pytest.mark.parametrize(
+    ("raw", "repeated"),
+    [
+        ('{"a": 1, "b": "\\"a\\": 2"}', {}),
+        ('{"a": 1, "a" : 1}', {"a": True}),
+        ('{"a": 1, "a": 1, "a": 2}', {"a": False}),
+        ('{"a": [{"b": {}, "b": {}}, {"c": true, "c": 1}]}', {"b": True, "c": False}),
+    ],
+)
+def test_members_that_occur_twice_in_one_object_are_found(raw: str, repeated: dict[str, bool]) -> None:
+    assert repeated_members(raw, decode(raw)) == repeated

@@ -17,7 +17,7 @@ from ..schemas import Checker, Schemas, TooCostly
 from ..schemas.keywords import Path, schemas_at, types_of
 from ..tools.freeform import FIELD
 from .feedback import MOST, Invalid, Problem, evident, missing, problems
-from .members import all_names, is_whole
+from .members import all_names, is_whole, repeated_members
 from .object_text import FoundObject, SchemaFacts, find_object
 from .repair_search import Fixed, RepairSearch, preferred_form
 
@@ -50,6 +50,8 @@ def judge(call: ToolCall, tool: Tool, schemas: Schemas, *, is_cut: bool = False,
         return _unchecked(arguments, call.raw, compiled.reason)
     try:
         is_valid = isinstance(arguments, dict) and checker.fits(arguments, len(call.raw) + 2)
+        if is_valid and (repeated := repeated_members(call.raw, arguments)):
+            return _without_repetition(arguments, repeated, may_repair)
         if is_valid and not (may_repair and _may_have_other_form(call.raw, checker)):
             return Valid(args=arguments)
         return _Case(call, tool, checker, arguments, is_cut).verdict(is_valid, may_repair)
@@ -86,7 +88,8 @@ class _Case:
     def _fixed(self) -> Fixed | None:
         search = self._search = RepairSearch(self._checker, self._tool.name, self._size)
         if isinstance(self._arguments, dict):
-            return search.fix(self._arguments)
+            is_clear = all(repeated_members(self._raw, self._arguments).values())
+            return search.fix(self._arguments) if is_clear else None
         if self._is_cut:
             return None
         found = self._found = find_object(self._raw, self._known(search))
@@ -129,6 +132,14 @@ class _Case:
             missing=missing(faults),
             received=inner,
         )
+
+
+def _without_repetition(arguments: JsonObject, repeated: dict[str, bool], may_repair: bool) -> Verdict:
+    """Members that occur twice in valid arguments. With different values it is unknown which one is meant."""
+    if may_repair and all(repeated.values()):
+        return _repaired(Fixed(arguments, ("twice",)))
+    errors = [Problem(name, "found the member twice in one object; expected it once.") for name in repeated]
+    return Invalid(errors=tuple(errors[:MOST]), received=arguments)
 
 
 def _may_have_other_form(raw: str, checker: Checker) -> bool:

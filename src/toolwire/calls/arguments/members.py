@@ -6,6 +6,7 @@ present and no other is allowed: then nothing can be missing.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TypeAlias
 
@@ -13,6 +14,8 @@ from msgspec import Struct
 
 from ...types import Json, JsonObject
 from ..schemas.keywords import Path, children, schemas_at
+
+_END_OF_NAME = re.compile(r'"[ \t\r\n]*:')
 
 
 class Put(Struct, frozen=True):
@@ -120,3 +123,27 @@ def is_open(schema: JsonObject) -> bool:
     """Made for names that it does not list."""
     others = schema.get("additionalProperties")
     return others is True or isinstance(others, dict) or "patternProperties" in schema
+
+
+def repeated_members(raw: str, arguments: JsonObject) -> dict[str, bool]:
+    """The names that an object of this JSON text has twice, and whether their values are equal. arguments: the decoded text."""
+    if len(_END_OF_NAME.findall(raw)) <= len(arguments):
+        return {}
+    found: dict[str, bool] = {}
+
+    def join(pairs: list[tuple[str, Json]]) -> JsonObject:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            first: JsonObject = {}
+            for name, value in pairs:
+                if name in first:
+                    found[name] = found.get(name, True) and first[name] == value
+                else:
+                    first[name] = value
+        return members
+
+    try:
+        json.loads(raw, object_pairs_hook=join, parse_float=str, parse_int=str)
+    except (ValueError, RecursionError):
+        return {}
+    return found

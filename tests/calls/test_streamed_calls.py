@@ -129,6 +129,22 @@ def test_several_calls_at_once() -> None:
     assert [call.args for call in calls(sent)] == [{"city": "Oslo", "count": 2}] * 2
 
 
+@pytest.mark.parametrize("is_batch", [True, False])
+def test_calls_are_sent_in_their_order_also_if_a_later_one_ends_first(is_batch: bool) -> None:
+    """As from a Chat Completions server, where a call that is no JSON ends with the answer."""
+    fenced = "```json\n" + RIGHT + "\n```"
+    [*first, end] = call_events(fenced, 1000)
+    events = [*first, *call_events(RIGHT, 1000, index=1), *call_events(RIGHT, 4, index=2), end, END]
+    one = repairer()
+    batches = (
+        [[*first, events[2]], events[3:5], *([event] for event in events[5:])] if is_batch else [[e] for e in events]
+    )
+    sent = [event for batch in batches for event in one.send(batch)]
+    assert [event.index for event in sent if isinstance(event, PartEnded)] == [0, 1, 2]
+    assert [event.index for event in sent if isinstance(event, PartStarted)] == [0, 1, 2]
+    assert [call.args for call in calls(sent)] == [{"city": "Oslo", "count": 2}] * 3
+
+
 def test_unknown_tools_pass_and_are_reported() -> None:
     one = repairer()
     events = call_events("{oh no", 2, name="teleport")

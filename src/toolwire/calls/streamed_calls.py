@@ -1,7 +1,8 @@
 """Repairs calls while they stream: what no repair can change is sent as it comes, the rest of a call when it is valid.
 
 The end of a call that is JSON is checked at once. One that is not may be the place where the answer was cut, and nothing is added to a
-call that was cut. So it waits until the answer goes on or ends.
+call that was cut. So it waits until the answer goes on or ends. Calls end in the order in which they began, also if their server ends them in
+another one.
 """
 
 from __future__ import annotations
@@ -87,9 +88,10 @@ class CallRepairer(CallMonitor):
                 if event.index not in self._streams:
                     self._ended.append((event.choice, call))
                     return [event]
-                self._streams[event.index].ended = event
-                is_whole = call.args is not None and not (call.extra and is_open(call))
-                return self._finished(event.index, is_cut=False) if is_whole else []
+                streamed = self._streams[event.index]
+                streamed.ended = event
+                streamed.is_whole = call.args is not None and not (call.extra and is_open(call))
+                return self._complete(event.choice)
             case Finished():
                 cut = cut_choices(event)
                 self._validate(cut)
@@ -104,20 +106,39 @@ class CallRepairer(CallMonitor):
         arguments = self._validator.stream(event.part, event.index) if isinstance(event.part, ToolCall) else None
         if arguments is None:
             return [event]
+        waits = any(not before.is_begun and before.start.choice == event.choice for before in self._streams.values())
         self._streams[event.index] = call = _StreamedCall(event, arguments)
-        if is_whole:
-            arguments.hold("it is complete")
+        if is_whole or waits:
+            arguments.hold("it is complete" if is_whole else "a call before it waits")
             return []
         call.is_begun = True
         return [event]
 
+    def _complete(self, choice: int) -> list[Event]:
+        """The calls up to the last one that is JSON: the answer went on after the others."""
+        ended = self._ended_in_order(choice)
+        while ended and not self._streams[ended[-1]].is_whole:
+            ended.pop()
+        return [one for index in ended for one in self._finished(index, is_cut=False)]
+
+    def _ended_in_order(self, choice: int) -> list[int]:
+        """Calls that ended, up to the first one that did not."""
+        found: list[int] = []
+        for index, call in self._streams.items():
+            if call.start.choice != choice:
+                continue
+            if call.ended is None:
+                break
+            found.append(index)
+        return found
+
     def _resolved(self, cut: frozenset[int], choice: int | None = None) -> list[Event]:
         """The calls that wait for the answer to go on, of one choice or of all."""
-        waiting = [
-            index
-            for index, call in self._streams.items()
-            if call.ended is not None and choice in (None, call.ended.choice)
-        ]
+        waiting = (
+            [index for index, call in self._streams.items() if call.ended is not None]
+            if choice is None
+            else self._ended_in_order(choice)
+        )
         return [one for index in waiting for one in self._finished(index, is_cut=self._choice(index) in cut)]
 
     def _choice(self, index: int) -> int:
@@ -151,13 +172,14 @@ class CallRepairer(CallMonitor):
 
 
 class _StreamedCall:
-    """A call that is sent while it grows. is_begun: its start was sent. ended: its end, if that waits."""
+    """A call that is sent while it grows. is_begun: its start was sent. ended: its end, if that waits. is_whole: it ended and is JSON."""
 
     def __init__(self, start: PartStarted, arguments: ArgumentStream) -> None:
         self.start = start
         self.arguments = arguments
         self.is_begun = False
         self.ended: PartEnded | None = None
+        self.is_whole = False
 
     @property
     def waits(self) -> bool:

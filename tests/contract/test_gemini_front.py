@@ -24,6 +24,7 @@ from tests.server.harness import Answer, Upstream, ask, gateway, reply, server_c
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 from toolwire.types import Reasoning, Text, ToolCall
+from toolwire.wire.sse import SseReader
 
 BACKENDS = ("chat", "responses", "messages", "gemini")
 STREAM = "/v1beta/models/m:streamGenerateContent?alt=sse"
@@ -303,9 +304,17 @@ def test_a_key_may_stand_in_any_of_its_places() -> None:
             assert (refused.status, json.loads(refused.body)["error"]["status"]) == (401, "UNAUTHENTICATED")
 
 
-def test_a_stream_has_no_comment_because_the_client_of_google_fails_on_them(stage: Stage) -> None:
-    stage.upstream.on(STREAM, stream_steps(gemini_chunk(gemini_call("c0", "unknown", {}), finish="STOP")))
+@pytest.mark.parametrize("line", [b"\n", b"\r\n"])
+def test_the_report_of_a_stream_is_a_member_because_the_clients_of_google_fail_on_comments(
+    stage: Stage, line: bytes
+) -> None:
+    chunks = gemini_chunk(gemini_call("c0", "unknown", {}), finish="STOP").replace(b"\n", line)
+    stage.upstream.on(STREAM, stream_steps(chunks))
     answer = post(stage, "/v1beta/models/gemini/m:streamGenerateContent?alt=sse", json.dumps(ASKING).encode())
     assert answer.status == 200
     assert b'"unknown"' in answer.body
     assert b": toolwire" not in answer.body
+    found = [json.loads(frame.data) for frame in SseReader().feed(answer.body)]
+    [report] = [value["toolwire"] for value in found if "toolwire" in value]
+    assert [loss["feature"] for loss in report["losses"]] == ["call.unknown_tool"]
+    assert found[-1]["toolwire"] == report

@@ -139,11 +139,13 @@ def test_H151_heartbeats_are_blanks_inside_a_line(stage: Stage) -> None:
     assert [line["done"] for line in lines(answer)] == [False, True]
 
 
-def test_a_debug_report_does_not_break_the_lines(stage: Stage) -> None:
+def test_reports_do_not_break_the_lines(stage: Stage) -> None:
     stage.upstream.on("m", text_play("chat"))
     body = {"model": "chat/m", "messages": [HI], "keep_alive": 1}
     answer = ask(stage.server.port, "POST", "/api/chat", body, {"x-toolwire-debug": "1"})
-    assert lines(answer)[-1]["done"] is True
+    last = lines(answer)[-1]
+    assert last["done"] is True
+    assert [loss["feature"] for loss in last["toolwire"]["losses"]] == ["request.keep_alive"]
 
 
 def test_lists_and_descriptions(stage: Stage) -> None:

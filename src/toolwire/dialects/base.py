@@ -170,6 +170,15 @@ def bearer_headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict
     return bearer(key) | forwarded_headers(given, _OPENAI)
 
 
+def before_last_event(wire: bytes, added: bytes) -> bytes:
+    start = wire.rfind(b"\n\n", 0, -2) + 2 if b"\n\n" in wire[:-2] else 0
+    return wire[:start] + added + wire[start:]
+
+
+def add_comment(wire: bytes, report: bytes) -> bytes:
+    return before_last_event(wire, b": toolwire " + report + b"\n\n")
+
+
 def no_header(given: Mapping[str, str]) -> bool:
     return False
 
@@ -190,7 +199,8 @@ class FrontDialect(Struct, frozen=True, kw_only=True):
     claims: Callable[[Mapping[str, str]], bool] = no_header
     stream_type: str = EVENT_STREAM
     heartbeat: bytes = b": keep-alive\n\n"  # keeps an idle stream open
-    has_comments: bool = True  # clients ignore comments in streams
+    # Adds the report of the gateway, as JSON in one line, to the last bytes of a stream.
+    add_report: Callable[[bytes, bytes], bytes] = add_comment
 
     decode_request: Decode
     stream_encoder: Callable[[AnswerContext], ResponseEncoder]

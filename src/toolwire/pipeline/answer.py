@@ -14,7 +14,7 @@ from typing import TypeAlias
 from ..backends.base import EventReply, WireReply
 from ..calls.turn import Turn
 from ..dialects import DIALECTS, FRONTS
-from ..dialects.base import EVENT_STREAM, ResponseDecoder, excerpt, garbage
+from ..dialects.base import EVENT_STREAM, ResponseDecoder, before_last_event, excerpt, garbage
 from ..dialects.shared.model_field import Renamer
 from ..errors import GatewayError, InternalError, UpstreamError
 from ..events import Event, Failed, Finished
@@ -207,11 +207,11 @@ class Answer(EventAnswer):
             except UpstreamError as error:
                 await self._write_last(pipe.fail(error).wire, write)
                 return
-            if wire := (await offload(self._translate, data) if is_large else self._translate(data)):
-                if self.is_over or (stored is not None and stored.is_awaited):
-                    await self._write_last(wire, write)
-                else:
-                    await write(wire)
+            wire = await offload(self._translate, data) if is_large else self._translate(data)
+            if self.is_over or (wire and stored is not None and stored.is_awaited):
+                await self._write_last(wire, write)
+            elif wire:
+                await write(wire)
             if not data:
                 return
         if wire := pipe.close().wire:  # the reply was a stream, and the client wants one body
@@ -256,24 +256,21 @@ class Answer(EventAnswer):
             self._is_stored = True
             if self._pipe.error is None:
                 await self._store_signatures(record.tally.last_round)
-            if record.is_stream and (report := self._stream_report()):
-                end = wire.rfind(b"\n\n", 0, -2) + 2 if b"\n\n" in wire[:-2] else 0  # where the last event begins
-                wire = wire[:end] + report + wire[end:]
-        await write(wire)
+            if record.is_stream:
+                wire = self._with_report(wire)
+        if wire:
+            await write(wire)
 
-    def _stream_report(self) -> bytes:
-        """A comment, which every client ignores that does not look for it, and an event for a client that asked for one."""
+    def _with_report(self, wire: bytes) -> bytes:
+        """The end of a stream with what was done, which a client ignores that does not look for it, and an event for one that asked for it."""
         losses, record = self.losses, self._job.record
-        if not (losses or record.is_debugged or record.tally.repaired_calls):
-            return b""
         dialect = FRONTS[self._job.received.origin]
-        if dialect.stream_type != EVENT_STREAM:  # there is no place for it; the log has it
-            return b""
-        found = record.stream_report(losses) if dialect.has_comments else None
-        comment = b"" if found is None else b": toolwire " + encode(found) + b"\n\n"
-        if not record.is_debugged:
-            return comment
-        return comment + b"event: toolwire.debug\ndata: " + encode(record.debug_report(losses)) + b"\n\n"
+        if (losses or record.tally.repaired_calls) and (found := record.stream_report(losses)) is not None:
+            wire = dialect.add_report(wire, encode(found))
+        if record.is_debugged and dialect.stream_type == EVENT_STREAM:
+            debug = encode(record.debug_report(losses))
+            wire = before_last_event(wire, b"event: toolwire.debug\ndata: " + debug + b"\n\n")
+        return wire
 
     async def _store(self, stored: StoredTurn) -> None:
         """A store that fails is reported as a loss; the client gets its answer."""

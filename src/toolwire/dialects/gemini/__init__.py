@@ -62,6 +62,13 @@ def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, s
     return forwarded_headers(given, FORWARDED) | (bearer(key) if is_bearer else {"x-goog-api-key": key} if key else {})
 
 
+def add_member(wire: bytes, report: bytes) -> bytes:
+    """In the last chunk, or in a chunk of its own if that was sent. Comments are errors for @google/genai 2.32, unknown members are not."""
+    if wire.endswith(b"}\n\n"):
+        return wire[:-3] + b',"toolwire":' + report + b"}\n\n"
+    return wire + b'data: {"toolwire":' + report + b"}\n\n"
+
+
 DIALECT = Dialect(
     name=NAME,
     path="/v1beta/models",
@@ -71,7 +78,7 @@ DIALECT = Dialect(
     claims=lambda given: "x-goog-api-key" in given or "x-goog-api-client" in given,
     # Blank lines: the official Python library (google-genai 1.0 to 3.1) parses comments as JSON.
     heartbeat=b"\n\n",
-    has_comments=False,  # @google/genai 2.32 fails with "Incomplete JSON segment at the end"
+    add_report=add_member,
     decode_request=decode_request,
     encode_request=encode_request,
     path_of_request=path_of,

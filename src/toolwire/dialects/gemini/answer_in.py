@@ -40,6 +40,7 @@ class Candidate:
     def __init__(self, assembly: Assembly, index: int, offered: frozenset[str]) -> None:
         self.finish = ""
         self.has_content = False  # text or calls; reasoning alone is no answer
+        self.has_faults = False  # a call with arguments that are no object
         self._assembly = assembly
         self._index = index
         self._offered = offered
@@ -118,6 +119,7 @@ class Candidate:
         if not name:
             raise Nameless
         self._has_calls = True
+        self.has_faults = self.has_faults or not isinstance(call.get("args", {}), dict)
         members = {key: item for key, item in part.items() if key != "functionCall"}
         extra: Extra = {NAME: members} if members else {}
         opening = ToolCall(id=text_in(call, "id"), name=name_in(name, self._offered), raw="", extra=extra)
@@ -313,6 +315,8 @@ class GeminiStreamDecoder(FrameDecoder):
                 events += known.read(item, is_whole=self._is_whole)
             except Nameless:
                 return events + self.fail(garbage(_NAMELESS))
+            if known.has_faults:
+                self.irregular = self.irregular or "arguments that are no object"
             if known.grown is not None and len(listed) == 1:
                 self.only_grows(known.grown)
         if self._candidates:

@@ -19,6 +19,14 @@ from .shapes import NAME, NDJSON
 # The release whose API this is. Clients compare it: GitHub Copilot needs 0.6.4.
 VERSION = "0.33.0"
 
+
+def add_member(wire: bytes, report: bytes) -> bytes:
+    """In the last line, or in a line of its own if that was sent."""
+    if wire.endswith(b"}\n"):
+        return wire[:-2] + b',"toolwire":' + report + b"}\n"
+    return wire + b'{"toolwire":' + report + b"}\n"
+
+
 DIALECT = FrontDialect(
     name=NAME,
     routes={
@@ -35,7 +43,7 @@ DIALECT = FrontDialect(
     error_paths="/api/",
     stream_type=NDJSON,
     heartbeat=b" ",  # white space before the next line; the official libraries parse an empty line as JSON and fail
-    has_comments=False,
+    add_report=add_member,
     decode_request=decode_request,
     stream_encoder=OllamaStreamEncoder,
     body_encoder=partial(BodyEncoder, body_of=body_of),

@@ -145,7 +145,7 @@ def test_reports_do_not_break_the_lines(stage: Stage) -> None:
     answer = ask(stage.server.port, "POST", "/api/chat", body, {"x-toolwire-debug": "1"})
     last = lines(answer)[-1]
     assert last["done"] is True
-    assert [loss["feature"] for loss in last["toolwire"]["losses"]] == ["request.keep_alive"]
+    assert "request.keep_alive" in [loss["feature"] for loss in last["toolwire"]["losses"]]
 
 
 def test_lists_and_descriptions(stage: Stage) -> None:

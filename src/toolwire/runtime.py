@@ -148,7 +148,7 @@ class Runtime:
             request = with_effort(request, route.effort)
         request = replace(request, owner=owner, size=len(request.wire))
         backend, policy = self._backend(route), self._policies.get(route.backend, _DEFAULT)
-        record.backend, record.sent_model = backend.name, route.model[:100]
+        record.backend, record.sent_model, record.route = backend.name, route.model[:100], route.why
         job = Job(
             received=request,
             request=request,

@@ -218,7 +218,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         ),
         (
             "[backend.openai]",
-            'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "store", "search", '
+            'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "store", "flows", "search", '
             '"backends", "models"; did you mean "backends"?',
         ),
         (
@@ -396,6 +396,14 @@ def test_no_secret_is_shown_by_an_error(text: str) -> None:
 def test_a_script_lies_beside_the_file(folder: Path) -> None:
     assert backend('kind = "scripted"\nscript = "a/b.json"').script == str(folder / "a" / "b.json")
     assert backend('kind = "scripted"').script == ""
+
+
+def test_recording_is_on_without_keys_and_off_with_keys() -> None:
+    assert loaded("").is_recorded
+    assert not loaded("[server]\nkeys = ['abcdefgh']").is_recorded
+    assert loaded("[server]\nkeys = ['abcdefgh']\n[flows]\nenabled = true").is_recorded
+    assert not loaded("[flows]\nenabled = false").is_recorded
+    assert not loaded("[server]\nkeys = ['abcdefgh']\n[flows]\nenabled = 'auto'").is_recorded
 
 
 def test_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.server.harness import Gateway, ask, gateway, server_config
 from toolwire.calls.arguments import Invalid, judge, tool_error
 from toolwire.calls.schemas import Schemas
-from toolwire.config.file import BackendConfig, Config, ServerConfig, load, with_backends
+from toolwire.config.file import BackendConfig, Config, FlowsConfig, ServerConfig, load, with_backends
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.types import Tool, ToolCall
 
@@ -64,7 +64,11 @@ def test_the_configuration_of_the_readme_loads(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "title", "hidden"),
-    [(ServerConfig, "## `[server]`", set()), (BackendConfig, "## `[backends.NAME]`", {"name", "missing"})],
+    [
+        (ServerConfig, "## `[server]`", set()),
+        (FlowsConfig, "## `[flows]`", set()),
+        (BackendConfig, "## `[backends.NAME]`", {"name", "missing"}),
+    ],
 )
 def test_every_key_is_documented(kind: Any, title: str, hidden: set[str]) -> None:
     section = CONFIGURATION.split(title)[1].split("\n## ")[0]

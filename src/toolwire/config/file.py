@@ -23,10 +23,12 @@ from .toml_lines import Document, KeyPath
 from .values import DEFAULT_PORT as DEFAULT_PORT
 from .values import BackendConfig as BackendConfig
 from .values import Config as Config
+from .values import FlowsConfig as FlowsConfig
 from .values import Guard as Guard
 from .values import SearchConfig as SearchConfig
 from .values import ServerConfig as ServerConfig
 from .values import StoreConfig as StoreConfig
+from .values import Switch
 
 FILE_NAME = "toolwire.toml"
 
@@ -163,10 +165,11 @@ class _Reader:
 
     def config(self) -> Config:
         data = self._document.data
-        self._refuse_unknown((), data, ("server", "store", "search", "backends", "models"))
+        self._refuse_unknown((), data, ("server", "store", "flows", "search", "backends", "models"))
         config = Config(
             server=self._server(self._table(("server",), data.get("server", {}))),
             store=self._store(self._table(("store",), data.get("store", {}))),
+            flows=self._flows(self._table(("flows",), data.get("flows", {}))),
             search=self._search(self._table(("search",), data["search"])) if "search" in data else None,
             backends=tuple(
                 self._backend(name, self._table(("backends", name), value))
@@ -208,6 +211,11 @@ class _Reader:
             raise self._document.error(("store", "path"), message)
         fields["path"] = self._path(("store", "path"), path)
         return StoreConfig(**fields)
+
+    def _flows(self, table: dict[str, Any]) -> FlowsConfig:
+        fields = self._fields(("flows",), table, FlowsConfig, Resolver(self._environ, self._folder))
+        fields["path"] = self._path(("flows", "path"), fields.get("path", ""))
+        return FlowsConfig(**fields)
 
     def _search(self, table: dict[str, Any]) -> SearchConfig:
         kinds = {"searxng": "url", "command": "command"}
@@ -442,6 +450,8 @@ def _expected(kind: Any) -> str:
         return f"one of {_quoted_list(get_args(kind))}"
     if get_origin(kind) is Annotated:
         return str(kind.__metadata__[0].description)
+    if kind == Switch:
+        return 'true, false or "auto"'
     if kind is Secret:
         return 'a string: "env:NAME", "file:PATH" or the key itself'
     if kind == dict[str, Any]:

@@ -28,6 +28,7 @@ Connections: TypeAlias = Annotated[
 LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "delete", "shell"]
 Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
 Grammar: TypeAlias = Literal["auto", "on", "off"]
+Switch: TypeAlias = bool | Literal["auto"]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
 
 
@@ -130,6 +131,19 @@ class StoreConfig(Struct, frozen=True, kw_only=True):
     reasoning: bool = True  # store reasoning that back ends require and clients drop
 
 
+class FlowsConfig(Struct, frozen=True, kw_only=True):
+    """Recording of requests for the inspector. enabled: auto records on a gateway without keys. path: a folder, "" for memory alone."""
+
+    enabled: Switch = "auto"
+    bodies: bool = True
+    max_mb: Count = 64
+    max_flows: Count = 10_000
+    max_body_kb: Count = 1024
+    max_age_days: Days = 7
+    path: str = ""
+    disk_mb: Count = 512
+
+
 class SearchConfig(Struct, frozen=True, kw_only=True):
     """Runs web searches of clients that expect the provider to do so. url: for searxng. command: a program."""
 
@@ -145,8 +159,14 @@ class Config(Struct, frozen=True, kw_only=True):
 
     server: ServerConfig = ServerConfig()
     store: StoreConfig = StoreConfig()
+    flows: FlowsConfig = FlowsConfig()
     search: SearchConfig | None = None
     backends: tuple[BackendConfig, ...] = ()
     aliases: dict[str, str] = {}
     path: str = ""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether requests are recorded for the inspector."""
+        return not self.server.keys if self.flows.enabled == "auto" else self.flows.enabled

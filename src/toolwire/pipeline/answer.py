@@ -152,7 +152,7 @@ class EventAnswer:
         record = self._job.record
         record.usage, record.losses = self._turn.usage, self.losses
         if error is not None:
-            record.outcome, record.error = "error", error.code
+            record.fail(error)
 
 
 class Answer(EventAnswer):

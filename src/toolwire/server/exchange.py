@@ -119,7 +119,8 @@ class Exchange:
 
     async def _fail(self, error: GatewayError, request: Request, reply: Reply) -> None:
         """The head was sent, so the error is the last event."""
-        self._record.status, self._record.outcome, self._record.error = 200, "error", error.code
+        self._record.status = 200
+        self._record.fail(error)
         if self._answer is not None:
             wire = self._answer.fail(error)
         else:

@@ -27,7 +27,7 @@ class Tracer:
         if self._config.server.log not in ("debug", "trace"):
             return
         file = self._file() if self._config.server.log == "trace" else None
-        self._trace = WireTrace(self._say, Redaction(self._secrets()), file)
+        self._trace = WireTrace(self._say, Redaction(known_secrets(self._config, self._environ)), file)
         wire_trace.install(self._trace)
 
     def stop(self) -> None:
@@ -55,12 +55,13 @@ class Tracer:
         )
         return file
 
-    def _secrets(self) -> Iterator[str]:
-        """All that we know: keys of clients and back ends, headers, and whatever the environment has under such a name."""
-        for key in self._config.server.keys:
-            yield key.reveal()
-        for backend in self._config.backends:
-            yield backend.key.reveal()
-            yield backend.token.reveal()
-            yield from (value for name, value in backend.headers.items() if is_secret(name))
-        yield from (value for name, value in self._environ.items() if is_secret(name))
+
+def known_secrets(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
+    """All that we know: keys of clients and back ends, headers, and whatever the environment has under such a name."""
+    for key in config.server.keys:
+        yield key.reveal()
+    for backend in config.backends:
+        yield backend.key.reveal()
+        yield backend.token.reveal()
+        yield from (value for name, value in backend.headers.items() if is_secret(name))
+    yield from (value for name, value in environ.items() if is_secret(name))

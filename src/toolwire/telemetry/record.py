@@ -8,7 +8,9 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from ..calls.validation import CallTally, LocalCall
+from ..errors import GatewayError
 from ..types import JsonObject, Loss, Usage
+from .flow_draft import FlowDraft
 
 _COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected", "refused", "exhausted")
 _MAX_LOSSES = 40
@@ -23,6 +25,7 @@ class Record(Struct, kw_only=True):
     model: str = ""
     backend: str = ""
     sent_model: str = ""  # the name that the back end received
+    route: str = ""  # why this back end
     is_stream: bool = False
     is_verbatim: bool = False
     translated: str = ""  # why the client's bytes were not sent as they came
@@ -34,6 +37,7 @@ class Record(Struct, kw_only=True):
     outcome: str = "ok"  # ok, error, client_gone
     started: float = 0.0
     first_byte: float = 0.0
+    first_token: float = 0.0
     ended: float = 0.0
     tally: CallTally = field(default_factory=CallTally)
     history: Counter[str] = field(default_factory=Counter)  # repairs of the history by kind
@@ -41,6 +45,13 @@ class Record(Struct, kw_only=True):
     usage: Usage | None = None
     losses: list[Loss] = []
     is_debugged: bool = False  # the client wants a debug report
+    flow: FlowDraft | None = None  # where the content is recorded, if it is
+
+    def fail(self, error: GatewayError) -> None:
+        """The request ends in this error."""
+        self.outcome, self.error = "error", error.code
+        if self.flow is not None:
+            self.flow.message = error.sentence()
 
     def debug_report(self, losses: list[Loss]) -> JsonObject:
         """What a client that asks for it may know, bounded."""

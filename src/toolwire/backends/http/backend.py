@@ -14,7 +14,8 @@ from ...dialects.base import Encoded
 from ...errors import UpstreamError
 from ...offload import LARGE, offload
 from ...profiles import ALL_KINDS, profile_for
-from ...telemetry import wire_trace
+from ...telemetry import flow_draft, wire_trace
+from ...telemetry.flow_draft import FlowDraft
 from ...types import LOOP_HEADER, Loss, Request
 from ...wire.exact_json import object_of
 from ..base import Backend, Model, TokenCount
@@ -42,8 +43,10 @@ class HttpReply:
 
     def __init__(self, response: Response, losses: tuple[Loss, ...], backend: str) -> None:
         self._response = response
-        # Not wrapped unless it is traced: this is called for every piece of every stream.
-        self.read = wire_trace.read_through(backend, response.read) if wire_trace.active else response.read
+        # Not wrapped unless it is recorded or traced: this is called for every piece of every stream.
+        self.read = response.read if response.wire is None else response.wire.observe(response.read)
+        if wire_trace.active:
+            self.read = wire_trace.read_through(backend, self.read)
         self.losses = losses
         self.headers = shown_headers(response.headers)
         self.content_type = response.headers.get("content-type", "")
@@ -211,12 +214,33 @@ class HttpBackend(Backend):
         if wire_trace.active:
             message = {"headers": dict(headers), "body": wire_trace.read(body) if body else None}
             wire_trace.sent(self.name, f"{method} {url.partition('?')[0]}", message, size=len(body))
-        response = await self._transport.send(method, url, headers, body, timeouts=timeouts)
+        flow = flow_draft.current.get() if method == "POST" else None
+        if flow is None:
+            response = await self._transport.send(method, url, headers, body, timeouts=timeouts)
+        else:
+            response = await self._recorded(flow, url, headers, body, timeouts)
         if wire_trace.active:
             wire_trace.received(self.name, str(response.status), {"headers": dict(response.headers)}, size=0)
         if response.status < 300:
             return response
-        raise self._refusal(response, await response.read_all(_MAX_ERROR))
+        content = await response.read_all(_MAX_ERROR)
+        if response.wire is not None:
+            response.wire.receive(content)
+        raise self._refusal(response, content)
+
+    async def _recorded(
+        self, flow: FlowDraft, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> Response:
+        """The same as Transport.send, and what is sent goes to the flow. HttpReply adds what is read."""
+        wire = flow.exchange(self.dialect, "POST", url, headers, body)
+        try:
+            response = await self._transport.send("POST", url, headers, body, timeouts=timeouts)
+        except UpstreamError as error:
+            wire.fail(error)
+            raise
+        wire.answer(response.status, tuple(response.headers.items()), response.started)
+        response.wire = wire
+        return response
 
     def _refusal(self, response: Response, content: bytes) -> UpstreamError:
         content = self._without_secrets(content)

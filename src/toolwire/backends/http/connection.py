@@ -19,6 +19,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from msgspec import Struct
 
 from ...errors import UpstreamError, quote
+from ...telemetry.flow_draft import WireDraft
 from .inflate import CODINGS, Inflater
 
 Kind: TypeAlias = Literal[
@@ -81,6 +82,7 @@ class Response:
     def __init__(self, connection: HttpConnection, method: str, timeouts: Timeouts) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
+        self.wire: WireDraft | None = None  # where the exchange is recorded, if it is
         self._connection: HttpConnection | None = connection
         self._loop = connection.loop
         self._peer = connection.peer
@@ -99,7 +101,7 @@ class Response:
         self._has_surplus = self._is_kept_alive = self._is_until_close = False
         # A new parser for each reply has no state of the last one, and a reply to HEAD, which it knows nothing of, can be ended here.
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
-        self._started = self._last_activity = self._loop.time()
+        self.started = self._last_activity = self._loop.time()
         self._timer: asyncio.TimerHandle | None = self._loop.call_later(
             min(timeouts.first_byte, timeouts.idle), self._check_time
         )
@@ -263,7 +265,7 @@ class Response:
         idle = self._timeouts.idle
         now = self._loop.time()
         if not self._has_head:
-            remaining = self._started + self._timeouts.first_byte - now
+            remaining = self.started + self._timeouts.first_byte - now
         else:
             remaining = idle if connection.is_paused else self._last_activity + idle - now
         if remaining > 0:
@@ -285,7 +287,7 @@ class Response:
         elif self._has_head:
             self._fail(self._failure("cut", "closed the connection in the middle of its reply."))
         else:
-            is_stale = self._quiet_bytes == 0 and self._loop.time() - self._started < _STALE_SECONDS
+            is_stale = self._quiet_bytes == 0 and self._loop.time() - self.started < _STALE_SECONDS
             make = StaleConnection if is_reused and is_stale else TransportError
             message = f"{self._peer} closed the connection before it answered."
             self._fail(make("cut", message, sent=True))

@@ -218,7 +218,7 @@ class Background:
         record: Record,
     ) -> None:
         """Followers get an end unless they have one, the store gets the reason, and the log what is our fault."""
-        record.outcome, record.error = "error", error.code
+        record.fail(error)
         if isinstance(error, InternalError):
             self._report(error, record.request_id)
         if step is not None:

@@ -1,0 +1,84 @@
+"""One flow for a reader: canonical events are decoded from the wire that has a dialect."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+from tests.flows.drafts import STREAM, begin, end, recorder
+from toolwire.flows.detail import detail
+from toolwire.flows.recorder import FlowRecorder
+from toolwire.types import JsonObject
+
+CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+
+
+def frame(delta: JsonObject, finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return b"data: " + json.dumps(CHUNK | {"choices": [choice]}).encode() + b"\n\n"
+
+
+def shown(fill: Callable[[FlowRecorder], str]) -> JsonObject:
+    async def inside() -> JsonObject:
+        flows = recorder()
+        flow = flows.find(fill(flows))
+        assert flow is not None
+        return detail(flow)
+
+    return asyncio.run(inside())
+
+
+def test_events_are_decoded_from_the_reply_of_the_back_end() -> None:
+    def fill(flows: FlowRecorder) -> str:
+        draft = begin(flows, is_stream=True)
+        wire = draft.exchange("chat", "POST", "http://host/v1/chat/completions", {}, b"{}")
+        wire.answer(200, STREAM)
+        pieces = [frame({"role": "assistant", "content": "Hel"}), frame({"content": "lo"}), frame({}, "stop")]
+        wire.chunks = [(100.5 + place, data) for place, data in enumerate([*pieces, b"data: [DONE]\n\n"])]
+        end(flows, draft)
+        return draft.id
+
+    value = shown(fill)
+    events = value["events"]
+    texts = [(event["t"], event["text"]) for event in events if event["type"] == "part_delta"]
+    assert texts == [(0.5, "Hel"), (1.5, "lo")]
+    assert {event["upstream"] for event in events} == {0}
+    assert events[-1]["type"] == "finished"
+
+
+def test_events_of_a_back_end_without_a_dialect_are_those_of_the_client() -> None:
+    def fill(flows: FlowRecorder) -> str:
+        draft = begin(flows)
+        answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}]}  # fmt: skip
+        end(flows, draft, json.dumps(answer).encode())
+        return draft.id
+
+    value = shown(fill)
+    ended = [event for event in value["events"] if event["type"] == "part_ended"]
+    assert [event["part"]["text"] for event in ended] == ["Hello"]
+    assert ended[0]["upstream"] is None
+
+
+def test_a_reply_that_is_no_answer_has_no_events_and_does_no_harm() -> None:
+    def fill(flows: FlowRecorder) -> str:
+        draft = begin(flows)
+        wire = draft.exchange("chat", "POST", "http://host", {}, b"{}")
+        wire.answer(200, STREAM)
+        wire.receive(b"\xff\xfe garbage\n\n" * 3)
+        refused = draft.exchange("chat", "POST", "http://host", {}, b"{}")
+        refused.answer(429, [])
+        refused.receive(b"slow down")
+        end(flows, draft)
+        return draft.id
+
+    value = shown(fill)
+    assert [event["type"] for event in value["events"] if event["type"] == "part_delta"] == []
+    assert value["upstream"][1]["response"]["body"] == "slow down"
+
+
+def test_the_detail_has_the_summary_and_both_wires() -> None:
+    value = shown(lambda flows: end(flows, begin(flows, b'{"model": "m"}')).summary.id)
+    assert value["client"]["request"]["body"] == '{"model": "m"}'
+    assert (value["outcome"], value["upstream"], value["reports"], value["version"]) == ("ok", [], [], 1)

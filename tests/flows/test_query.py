@@ -1,0 +1,51 @@
+"""Filters, search and pages of a list."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.flows.drafts import begin, end, recorder
+from toolwire.flows.query import FlowPage, FlowQuery, page_of
+
+
+def listed(count: int = 3, **query: Any) -> FlowPage:
+    async def inside() -> FlowPage:
+        flows = recorder()
+        for number in range(count):
+            body = f'{{"text": "Line {number}\\nZ\u00fcrich"}}'.encode()
+            draft = begin(flows, body, model=f"m{number}", backend="up" if number % 2 else "other")
+            end(flows, draft, outcome="error" if number == 1 else "ok")
+        return page_of(flows.entries(), FlowQuery(**query))
+
+    return asyncio.run(inside())
+
+
+@pytest.mark.parametrize(
+    ("query", "seqs"),
+    [
+        ({}, [3, 2, 1]),
+        ({"backend": "up"}, [2]),
+        ({"model": "m2"}, [3]),
+        ({"outcome": "error"}, [2]),
+        ({"dialect": "messages"}, []),
+        ({"q": "LINE 1"}, [2]),
+        ({"q": "z\u00fcrich"}, [3, 2, 1]),
+        ({"q": "2\nz"}, [3]),
+        ({"q": "m0"}, [1]),
+        ({"q": "not there"}, []),
+    ],
+)
+def test_filters_and_search(query: dict[str, str], seqs: list[int]) -> None:
+    page = listed(**query)
+    assert [flow.seq for flow in page.flows] == seqs
+    assert page.total == len(seqs)
+
+
+def test_pages_continue_where_the_last_one_ended() -> None:
+    first = listed(5, limit=2)
+    assert ([flow.seq for flow in first.flows], first.next, first.total) == ([5, 4], 4, 5)
+    last = listed(5, limit=3, before=4)
+    assert ([flow.seq for flow in last.flows], last.next, last.total) == ([3, 2, 1], None, 5)

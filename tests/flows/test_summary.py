@@ -1,0 +1,84 @@
+"""What a list shows of a request, and what is reported about it."""
+
+from __future__ import annotations
+
+from tests.flows.drafts import begin, end, recorder
+from toolwire.calls.validation import CallMade, RepairedCall
+from toolwire.errors import UpstreamError
+from toolwire.flows.summary import conversation_of
+from toolwire.types import Loss, Message, Request, Text, ToolResult, Usage
+
+
+def request(*texts: str, owner: str = "") -> Request:
+    roles = ("user", "assistant")
+    messages = [Message(role=roles[place % 2], parts=(Text(text=text),)) for place, text in enumerate(texts)]
+    return Request(model="m", messages=tuple(messages), owner=owner)
+
+
+def test_an_open_flow_is_open_until_the_response_is_sent() -> None:
+    flows = recorder()
+    draft = begin(flows)
+    (flow,) = flows.entries()
+    assert (flow.summary.outcome, flow.summary.ended, flow.summary.timings.total) == ("open", None, None)
+    draft.record.ended = 101.0
+    flows.end(draft)
+    assert flows.entries()[0].summary.outcome == "open"
+    assert end(flows, draft).summary.outcome == "ok"
+
+
+def test_the_summary_has_what_the_record_has() -> None:
+    flows = recorder()
+    draft = begin(flows, model="up/m", backend="up", sent_model="m", route="only up lists it", is_stream=True)
+    record = draft.record
+    record.usage = Usage(input=10, cached=4, output=5, reasoning=1)
+    record.tally.calls = [CallMade("a", "f", "right"), CallMade("b", "g", "repaired"), CallMade("c", "h", "invalid")]
+    record.tally.repaired, record.tally.corrections = 1, 2
+    record.history.update(["orphan"])
+    record.losses = [Loss("x", "y", "z")]
+    draft.request = request("first question", "answer", "second   question\nof the user")
+    summary = end(flows, draft).summary
+    assert (summary.model, summary.backend, summary.sent_model) == ("up/m", "up", "m")
+    assert (summary.repairs, summary.losses, summary.corrections) == (2, 1, 2)
+    assert [(call.valid_before, call.valid_after) for call in summary.calls] == [
+        (True, True),
+        (False, True),
+        (False, False),
+    ]
+    assert summary.usage is not None
+    assert (summary.usage.input, summary.usage.cached) == (10, 4)
+    assert summary.preview == "second question of the user"
+    assert (summary.cost, summary.timings.total) == (None, 1.0)
+
+
+def test_the_preview_is_the_last_text_of_the_user_also_after_results() -> None:
+    flows = recorder()
+    draft = begin(flows)
+    result = Message(role="tool", parts=(ToolResult(call_id="c", parts=(Text(text="18 C"),)),))
+    draft.request = Request(model="m", messages=(*request("sk-abcdef123 weather").messages, result))
+    assert end(flows, draft).summary.preview == "[hidden] weather"
+
+
+def test_requests_that_repeat_a_history_are_one_conversation() -> None:
+    first, second = conversation_of(request("hello")), conversation_of(request("hello", "hi", "more"))
+    assert first == second != ""
+    assert conversation_of(request("other")) != first
+    assert conversation_of(request("hello", owner="someone else")) != first
+    assert conversation_of(None) == ""
+
+
+def test_the_error_is_reported_with_its_text() -> None:
+    flows = recorder("upstream-key-123")
+    draft = begin(flows, backend="up")
+    draft.record.fail(UpstreamError("the key upstream-key-123 is wrong.", status=401, code="upstream_error"))
+    flow = end(flows, draft, outcome="error")
+    assert flow.summary.message == "the key [hidden] is wrong."
+    assert [(report.kind, report.code, report.where) for report in flow.reports] == [("fault", "upstream_error", "up")]
+
+
+def test_repairs_and_losses_are_reported() -> None:
+    flows = recorder()
+    draft = begin(flows)
+    draft.record.tally.repaired_calls = [RepairedCall("call_1", "f", ("city",), ("unquoted",))]
+    draft.record.losses = [Loss("thinking", "request", "the back end has none")]
+    flow = end(flows, draft)
+    assert [(report.kind, report.tool) for report in flow.reports] == [("repair", "f"), ("loss", "")]

@@ -48,8 +48,8 @@ def end(flows: FlowRecorder, draft: FlowDraft, reply: bytes = b"{}", outcome: st
     """The response is sent; the flow as a reader gets it."""
     draft.client.answer(200, [(b"content-type", b"application/json")])
     draft.client.receive(reply)
-    draft.record.ended, draft.record.outcome, draft.is_answered = 101.0, outcome, True
-    flows.end(draft)
+    draft.record.ended, draft.record.outcome = 101.0, outcome
+    draft.close()
     found = flows.find(draft.id)
     assert found is not None
     return found

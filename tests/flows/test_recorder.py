@@ -105,8 +105,8 @@ def test_deleted_flows_are_gone_and_their_memory_is_free() -> None:
         assert flows.delete()
         assert (flows.entries(), flows.used) == ([], 0)
         second.client.receive(b"late")
-        second.record.ended, second.is_answered = 101.0, True
-        flows.end(second)
+        second.record.ended = 101.0
+        second.close()
         assert (flows.entries(), flows.used) == ([], 0)
 
     run(check)
@@ -118,8 +118,8 @@ def test_an_ended_flow_is_sealed_without_a_reader() -> None:
         flows.listeners.add(seen.append)
         small, large = begin(flows), begin(flows, b"x" * 1_000_000)
         for draft in (small, large):
-            draft.record.ended, draft.is_answered = 101.0, True
-            flows.end(draft)
+            draft.record.ended = 101.0
+            draft.close()
         assert seen == []
         await flows.stop()
         assert [summary.id for summary in seen] == [small.id, large.id]

@@ -21,7 +21,7 @@ def test_an_open_flow_is_open_until_the_response_is_sent() -> None:
     (flow,) = flows.entries()
     assert (flow.summary.outcome, flow.summary.ended, flow.summary.timings.total) == ("open", None, None)
     draft.record.ended = 101.0
-    flows.end(draft)
+    draft.end()
     assert flows.entries()[0].summary.outcome == "open"
     assert end(flows, draft).summary.outcome == "ok"
 

@@ -87,17 +87,14 @@ class FlowRecorder:
         url = f"{scope['path']}?{query}" if query else scope["path"]
         client = WireDraft(self._budget, record.dialect, scope["method"], url, scope["headers"])
         client.opened = record.started
-        draft = FlowDraft(f"{self._prefix}{self._seq:08x}", self._seq, record, client, self._budget)
+        draft = FlowDraft(f"{self._prefix}{self._seq:08x}", self._seq, record, client, self._budget, self._end)
         draft.secret = secret
         record.flow = draft
         current.set(draft)
         self._entries[draft.id] = draft
         return draft.observe(send)
 
-    def end(self, draft: FlowDraft) -> None:
-        """Called when the response is complete and when the record is: the flow ends with the later one."""
-        if not (draft.is_answered and draft.record.ended):
-            return
+    def _end(self, draft: FlowDraft) -> None:
         self._ended.append(draft)
         if self._timer is None:
             self._timer = self._schedule(_SEAL_SECONDS, self._seal_ended)

@@ -33,7 +33,7 @@ from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
 from ..telemetry.hourly import HourlyCounts
 from ..telemetry.prometheus import Prometheus
-from ..types import LOOP_HEADER, REACHED_BOUND, Request
+from ..types import LOOP_HEADER, REACHED_BOUND, JsonObject, Request
 from .auth import Guard, key_in, owner_of
 from .collector import Collector
 from .exchange import ClientGone, Exchange, check_type, read_body, while_here, with_model
@@ -46,7 +46,10 @@ from .socket.endpoint import ResponsesSocket
 from .state import StateApi, is_stateful
 from .state.query import StateQuery, query_in
 from .stats_writer import Recorder
-from .tracer import Tracer
+from .tracer import Tracer, recorder_for
+from .ui.access import MARK, UiAccess
+from .ui.counts import hourly_stats
+from .ui.routes import Inspector
 
 _BODY_SECONDS = 120.0
 _CLEAN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -77,6 +80,9 @@ class App:
         self._history = HourlyCounts()
         self._recorder: Recorder | None = None
         self._collector = Collector()
+        self._flows = recorder_for(config)
+        self._access = UiAccess(self._guard)
+        self._inspector = Inspector(self._access, self._flows, self._stats, self._report)
         self._id_prefix = new_id("req_")[:-8]  # of request ids; the rest is a number
         self._request_count = count(1)
         self._open = 0
@@ -145,6 +151,10 @@ class App:
             self._log.say("warning", opened.warning)
         return opened.store
 
+    def leave(self) -> None:
+        """The server stops soon: end what would last until its reader leaves."""
+        self._inspector.close()
+
     async def stop(self) -> None:
         self._is_ready = False
         self._collector.stop()
@@ -156,6 +166,8 @@ class App:
             await self._runtime.close()
         if self._transport is not None:
             await self._transport.close()
+        if self._flows is not None:
+            await self._flows.stop()
         self._tracer.stop()
         self._log.close()
 
@@ -183,6 +195,9 @@ class App:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path: str = scope["path"]
         exact = _PATHS.get(path)
+        if exact is None and self._inspector.serves(path, headers):
+            await self._inspector.serve(scope, headers, receive, send)
+            return
         short = without_version(path) if exact is None else path
         dialect, endpoint = exact or find(path, short, scope.get("query_string", b""), headers)
         request_id = headers.get("x-request-id", "")
@@ -191,6 +206,13 @@ class App:
         record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
         if wire_trace.active:
             wire_trace.enter(request_id)
+        if (
+            self._flows is not None
+            and endpoint is not None
+            and endpoint.decode is not None
+            and scope["method"] == "POST"
+        ):
+            send = self._flows.begin(record, scope, endpoint.key or key_in(headers), send)
         origin = self._guard.allowed_origin(headers["origin"]) if "origin" in headers else None
         reply = Reply(send, dialect, request_id, origin)
         if endpoint is not None:
@@ -201,6 +223,8 @@ class App:
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await reply.preflight()
                 return
+            if MARK in headers and (key := self._access.page_key(headers)) is not None:
+                headers["authorization"] = f"Bearer {key}"
             self._guard.admit(headers, is_probe=short in _PROBES)
             if endpoint is not None:
                 if endpoint.decode is not None and scope["method"] == "POST":
@@ -219,12 +243,16 @@ class App:
             await self._refuse(error, reply, record)
         except Exception as cause:
             await self._refuse(_internal(request_id, cause), reply, record)
+        finally:
+            if record.flow is not None:
+                record.flow.close()
 
     async def _refuse(self, error: GatewayError, reply: Reply, record: Record) -> None:
         if isinstance(error, InternalError):
             self._report(error, record.request_id)
         if not record.ended:  # refused before it was opened
-            record.outcome, record.error, record.status = "error", error.code, error.status
+            record.fail(error)
+            record.status = error.status
             self._metrics.opened(record)
             self._close(record)
         if not reply.is_started:
@@ -239,6 +267,12 @@ class App:
         self._metrics.closed(record)
         self._history.closed(record)
         self._log.request(record)
+        if record.flow is not None:
+            record.flow.end()
+
+    async def _stats(self, hours: int) -> list[JsonObject]:
+        assert self._recorder is not None
+        return await hourly_stats(self._recorder, hours, time.time())
 
     async def _describe_models(
         self, endpoint: Endpoint, headers: Mapping[str, str], receive: Receive, reply: Reply
@@ -302,6 +336,8 @@ class App:
         try:
             check_type(headers)
             body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
+            if record.flow is not None:
+                record.flow.client.request(body)
             request = await self._decoded(decode, body, headers)
             record.model, record.is_stream = request.model[:100], request.stream
             if endpoint.task == "count":
@@ -335,7 +371,8 @@ class App:
             if not is_detached:
                 record.outcome, record.status = "client_gone", record.status or 499
         except GatewayError as error:
-            record.outcome, record.error, record.status = "error", error.code, record.status or error.status
+            record.fail(error)
+            record.status = record.status or error.status
             raise
         except Exception:
             record.outcome, record.error, record.status = "error", InternalError.code, record.status or 500

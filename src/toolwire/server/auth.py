@@ -19,7 +19,7 @@ _WEB_VIEW = "vscode-webview://"  # what follows is made anew for every view
 
 class Guard:
     def __init__(self, config: ServerConfig) -> None:
-        self._keys = [key.reveal().encode() for key in config.keys]
+        self.keys = [key.reveal().encode() for key in config.keys]
         self._origins = frozenset(config.origins)
         self._own_name = config.host
 
@@ -28,26 +28,39 @@ class Guard:
         origin, host = headers.get("origin"), headers.get("host", "")
         if origin is not None and not self._is_welcome(origin):
             raise _origin_refused(origin)
-        if self._keys:
+        if self.keys:
             if not (is_probe and self._is_own(host)):
                 self._check_key(headers)
         elif not _is_local(host):
             raise _host_refused(host)
+
+    def check_host(self, headers: Mapping[str, str]) -> None:
+        """Raises BadRequest with 403 where a server without keys is addressed by another name than those of this machine."""
+        host = headers.get("host", "")
+        if not self.keys and not _is_local(host):
+            raise _host_refused(host)
+
+    def key_of(self, given: str) -> bytes | None:
+        """The key of this server that was given; None if it is none of them."""
+        found: bytes | None = None
+        for key in self.keys:
+            if hmac.compare_digest(given.encode("utf-8", "replace"), key):
+                found = key
+        return found
 
     def allowed_origin(self, origin: str) -> str | None:
         """The origin, if pages from there may read our answers."""
         return origin if origin and self._is_welcome(origin) else None
 
     def _check_key(self, headers: Mapping[str, str]) -> None:
-        given = key_in(headers).encode("utf-8", "replace")
+        given = key_in(headers)
         if not given:
             raise BadRequest(
                 "no key was given; expected one in Authorization: Bearer or in x-api-key.",
                 status=401,
                 code="authentication_failed",
             )
-        matches = [hmac.compare_digest(given, key) for key in self._keys]
-        if not any(matches):
+        if self.key_of(given) is None:
             raise BadRequest("the key is not one of this server's keys.", status=401, code="authentication_failed")
 
     def _is_own(self, host: str) -> bool:

@@ -140,6 +140,12 @@ class Server(uvicorn.Server):
             self._check_parent()
         self.announce()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        app = self.config.app
+        if isinstance(app, App):
+            app.leave()
+        await super().shutdown(sockets)
+
     def _check_parent(self) -> None:
         if os.getppid() != self.parent:
             self.should_exit = True

@@ -1,4 +1,4 @@
-"""The trace of what goes to back ends and comes from them, set up as `log` under [server] says."""
+"""The trace of what goes to back ends and comes from them, set up as `log` under [server] says, and the recorder of [flows]."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..config.file import Config, default_trace_path
+from ..flows.recorder import FlowRecorder
+from ..flows.redact import WireRedaction
 from ..telemetry import wire_trace
 from ..telemetry.redaction import Redaction, is_secret
 from ..telemetry.wire_trace import LogFunction, TraceFile, WireTrace
@@ -54,6 +56,11 @@ class Tracer:
             f"what clients and models say is written to {path}; set log to another level when you have seen enough.",
         )
         return file
+
+
+def recorder_for(config: Config, environ: Mapping[str, str] = os.environ) -> FlowRecorder | None:
+    """None where nothing is recorded."""
+    return FlowRecorder(config.flows, WireRedaction(known_secrets(config, environ))) if config.is_recorded else None
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> Iterator[str]:

@@ -142,10 +142,23 @@ class WireMessage(Struct, frozen=True):
     size: int
 
 
-class FlowDraft:
-    """One request. is_answered: nothing more is sent to the client. message: the text of its error."""
+def _ignore(draft: FlowDraft) -> None:
+    pass
 
-    def __init__(self, flow_id: str, seq: int, record: Record, client: WireDraft, budget: FlowBudget) -> None:
+
+class FlowDraft:
+    """One request. is_answered: nothing more is sent to the client. message: the text of its error. on_end is called once."""
+
+    def __init__(
+        self,
+        flow_id: str,
+        seq: int,
+        record: Record,
+        client: WireDraft,
+        budget: FlowBudget,
+        on_end: Callable[[FlowDraft], None] = _ignore,
+    ) -> None:
+        self._on_end = on_end
         self.id = flow_id
         self.seq = seq
         self.record = record
@@ -186,6 +199,17 @@ class FlowDraft:
         if len(self.messages) < _MAX_MESSAGES and self._budget.take(len(data) + CHUNK_COST):
             self._message_bytes += len(data) + CHUNK_COST
             self.messages.append(WireMessage(time.monotonic(), direction, backend, kind, data, size))
+
+    def close(self) -> None:
+        """The response is complete, or the client has left."""
+        self.is_answered = True
+        self.end()
+
+    def end(self) -> None:
+        """Called when the response is complete and when the record is: the flow ends with the later one."""
+        if self.is_answered and self.record.ended:
+            on_end, self._on_end = self._on_end, _ignore
+            on_end(self)
 
     def drop(self) -> None:
         """Tasks that outlive the request may still refer to this object."""

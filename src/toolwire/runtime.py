@@ -143,6 +143,8 @@ class Runtime:
             await backend.close()
 
     async def _prepared(self, request: Request, record: Record, owner: str, history: History | None = None) -> Job:
+        if record.flow is not None:
+            record.flow.request = request
         route = await self.catalog.route(request.model)
         if route.effort:
             request = with_effort(request, route.effort)

@@ -210,7 +210,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         ),
         (
             "[store]\nkind = 'sqlit'",
-            'toolwire.toml, line 2, store.kind: found "sqlit"; expected one of "sqlite", "memory"; did you mean "sqlite"?',
+            'toolwire.toml, line 2, store.kind: found "sqlit"; expected one of "sqlite", "memory", "postgres"; did you mean "sqlite"?',
         ),
         (
             "[store]\nmax_mb = '1'",

@@ -52,7 +52,7 @@ async def examine(path: Path | None) -> list[Finding]:
         _of_configuration(config),
         *(Finding(subject="configuration", text=warning) for warning in config.warnings),
         await _of_address(config.server),
-        of_store(config.store),
+        await of_postgres(config.store) if config.store.kind == "postgres" else of_store(config.store),
         *([_of_search(config.search)] if config.search is not None and config.search.kind == "command" else []),
         *(of_backend(backend, answer) for backend, answer in zip(config.backends, answers, strict=True)),
         *(finding for backend in config.backends for finding in of_local_tools(backend)),
@@ -80,6 +80,27 @@ def of_store(store: StoreConfig) -> Finding:
     except ConfigError as error:
         return Finding(subject="store", text=error.sentence(), is_wrong=True)
     return Finding(subject="store", text=opened.warning or f"{file} can be used.")
+
+
+async def of_postgres(store: StoreConfig) -> Finding:
+    """Connects, and creates the tables if they are missing."""
+    from ..memory.store import open_store
+
+    try:
+        opened = open_store(
+            kind=store.kind,
+            path="",
+            default_path=default_store_path(),
+            max_age_days=store.max_age_days,
+            max_mb=store.max_mb,
+            url=store.url.reveal(),
+            connections=1,
+        )
+        why = await opened.store.open()
+        await opened.store.close()
+    except ConfigError as error:
+        return Finding(subject="store", text=error.sentence(), is_wrong=True)
+    return Finding(subject="store", text=why or "PostgreSQL can be used.", is_wrong=bool(why))
 
 
 def of_aliases(config: Config, answers: Sequence[ModelListing]) -> Iterator[Finding]:

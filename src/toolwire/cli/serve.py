@@ -61,7 +61,8 @@ def banner(config: Config) -> Iterator[str]:
     yield f"  API key            {'one of the keys of [server]' if config.server.keys else 'any; it only separates stored responses of different clients'}"
     store = config.store
     file = f"{store.path or default_store_path()}, for {store.max_age_days} days; change it under [store]"
-    yield f"  stored responses   {'in memory, until this process ends' if store.kind == 'memory' else file}"
+    places = {"memory": "in memory, until this process ends", "postgres": "in PostgreSQL"}
+    yield f"  stored responses   {places.get(store.kind, file)}"
     yield "Try it:"
     yield f"  {_first_request(config, address)}"
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from ..catalog.found import found_config
 from ..config.file import Config, default_store_path
 from ..errors import ConfigError, GatewayError
+from ..memory.store import Store, open_store
 from ..memory.store import errors as failures
 from ..memory.store.schema import connect
 from ..memory.store.sqlite import PATIENCE, SqliteStore
@@ -112,28 +113,46 @@ async def _found(path: Path | None, days: int, backend: str) -> StatsRange:
     config = await found_config(path)
     last = int(time.time()) // _DAY
     first = last - days + 1
-    file = _file_of(config)
-    if not file.exists():  # reading must not create it
-        return StatsRange(first=first, last=last, lines=())
-    connect(file, PATIENCE).close()  # raises errors about the file for its owner
-    settings = config.store
-    store = SqliteStore(file, max_bytes=settings.max_mb << 20, max_age=settings.max_age_days * float(_DAY))
-    try:
-        lines = await recorded(store, range(first, last + 1))
-    except GatewayError as error:
-        raise failures.for_owner(file, error) from None
-    finally:
-        await store.close()
+    lines: Sequence[HourLine] = ()
+    if (store := _opened(config)) is not None:
+        try:
+            lines = await recorded(store, range(first, last + 1))
+        except GatewayError as error:
+            raise failures.for_owner(_place_of(config), error) from None
+        finally:
+            await store.close()
     return StatsRange(first=first, last=last, lines=tuple(line for line in lines if backend in ("", line.backend)))
 
 
-def _file_of(config: Config) -> Path:
-    if config.store.kind != "sqlite":
+def _opened(config: Config) -> Store | None:
+    """None if there is no file yet: reading must not create it. Raises ConfigError."""
+    settings = config.store
+    if settings.kind == "memory":
         raise ConfigError(
             "the store of this configuration is in memory, so no counts are stored.",
             where="[store] kind",
             hint='Set kind to "sqlite"; the counts of the running gateway are at /metrics.',
         )
+    if settings.kind == "sqlite":
+        file = Path(settings.path) if settings.path else default_store_path()
+        if not file.exists():
+            return None
+        connect(file, PATIENCE).close()  # raises errors about the file for its owner
+        return SqliteStore(file, max_bytes=settings.max_mb << 20, max_age=settings.max_age_days * float(_DAY))
+    return open_store(
+        kind=settings.kind,
+        path="",
+        default_path=default_store_path(),
+        max_age_days=settings.max_age_days,
+        max_mb=settings.max_mb,
+        url=settings.url.reveal(),
+        connections=1,
+    ).store
+
+
+def _place_of(config: Config) -> Path | str:
+    if config.store.kind == "postgres":
+        return "[store] url"
     return Path(config.store.path) if config.store.path else default_store_path()
 
 

@@ -19,6 +19,7 @@ from ..backends import registry
 from ..errors import ConfigError, quote
 from . import toml_lines
 from .secret import Resolver, Secret
+from .store_url import with_store_url
 from .toml_lines import Document, KeyPath
 from .values import DEFAULT_PORT as DEFAULT_PORT
 from .values import BackendConfig as BackendConfig
@@ -204,12 +205,16 @@ class _Reader:
         return server
 
     def _store(self, table: dict[str, Any]) -> StoreConfig:
-        fields = self._fields(("store",), table, StoreConfig, Resolver(self._environ, self._folder))
-        path = fields.get("path", "")
-        if path and fields.get("kind") == "memory":
-            message = 'found a path for kind "memory"; expected one only for kind "sqlite".'
-            raise self._document.error(("store", "path"), message)
-        fields["path"] = self._path(("store", "path"), path)
+        resolver = Resolver(self._environ, self._folder)
+        fields = self._fields(("store",), table, StoreConfig, resolver)
+        self._warnings += resolver.warnings
+        if resolver.missing:
+            raise self._document.error(("store", "url"), f"{resolver.missing[0]}; expected the URL of the store.")
+        try:
+            fields = with_store_url(fields, set(table))
+        except ConfigError as error:
+            raise self._document.error(("store", error.where), error.message) from None
+        fields["path"] = self._path(("store", "path"), fields.get("path", ""))
         return StoreConfig(**fields)
 
     def _flows(self, table: dict[str, Any]) -> FlowsConfig:

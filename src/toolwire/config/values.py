@@ -16,6 +16,7 @@ Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole numbe
 Results: TypeAlias = Annotated[int, Meta(ge=1, le=20, description="a whole number from 1 to 20")]
 Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10, description="a whole number from 0 to 10")]
 Workers: TypeAlias = Annotated[int, Meta(ge=1, le=64, description="a whole number from 1 to 64")]
+Pool: TypeAlias = Annotated[int, Meta(ge=1, le=200, description="a whole number from 1 to 200")]
 Corrections: TypeAlias = Annotated[int, Meta(ge=0, le=20, description="a whole number from 0 to 20")]
 Parked: TypeAlias = Annotated[
     int, Meta(ge=0, le=3600, description="a whole number of seconds from 0 (turns are not held open) to 3600")
@@ -122,10 +123,12 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
 
 
 class StoreConfig(Struct, frozen=True, kw_only=True):
-    """path: "" means default_store_path()."""
+    """path: "" means default_store_path(). url: of PostgreSQL, with its password; "" for other kinds."""
 
-    kind: Literal["sqlite", "memory"] = "sqlite"
+    kind: Literal["sqlite", "memory", "postgres"] = "sqlite"
     path: str = ""
+    url: Secret = Secret()
+    connections: Pool = 8
     max_age_days: Days = 30
     max_mb: Count = 512
     reasoning: bool = True  # store reasoning that back ends require and clients drop

@@ -71,6 +71,7 @@ class App:
     def __init__(self, config: Config, store: Store | None = None) -> None:
         self._config = config
         self._given_store = store
+        self._store = store
         self._state: StateApi | None = None
         self._limit = config.server.max_body_mb << 20
         self._guard = Guard(config.server)
@@ -113,7 +114,7 @@ class App:
         backends = {config.name: build(config, self._transport) for config in self._config.backends}
         policies = {config.name: policy_of(config) for config in self._config.backends}
         keepers, is_shared = storing_backends(self._config.backends), bool(self._config.server.keys)
-        store = self._given_store or self._opened_store()
+        store = self._store = self._given_store or self._opened_store()
         keeping = AnswerMemory(store, keepers, is_shared=is_shared)
         vault = SignatureMemory(store) if self._config.store.reasoning else None
         asked = self._config.search
@@ -146,6 +147,8 @@ class App:
             default_path=default_store_path(),
             max_age_days=asked.max_age_days,
             max_mb=asked.max_mb,
+            url=asked.url.reveal(),
+            connections=asked.connections,
         )
         if opened.warning:
             self._log.say("warning", opened.warning)
@@ -154,6 +157,12 @@ class App:
     def leave(self) -> None:
         """The server stops soon: end what would last until its reader leaves."""
         self._inspector.close()
+
+    async def _open_store(self) -> None:
+        """A store that is down now is no reason not to start. Raises ConfigError for one that cannot be used."""
+        assert self._store is not None
+        if why := await self._store.open():
+            self._log.say("warning", f"the store cannot be used yet: {why} Requests without stored state work.")
 
     async def stop(self) -> None:
         self._is_ready = False
@@ -183,6 +192,7 @@ class App:
         await receive()
         try:
             self.start()
+            await self._open_store()
         except GatewayError as error:
             await send({"type": "lifespan.startup.failed", "message": error.sentence()})
             return
@@ -427,7 +437,10 @@ class App:
         self._close(record)
 
     async def _ready(self, reply: Reply) -> None:
+        """Whether a load balancer should prefer this process: 503 while the store is down, although most requests still work."""
         self._running()
+        if self._store is not None and not await self._store.is_available():
+            raise BadRequest("the store is not available.", status=503, code="store_unavailable")
         await reply.json(b'{"status":"ready"}')
 
     def _running(self) -> Runtime:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolwire.errors import GatewayError
-from toolwire.memory.store import Entry, Item, Store
+from toolwire.memory.store import CounterChange, Entry, Item, SharedRecord, Store
 
 MB = 1 << 20
 DAY = 86400.0
@@ -509,6 +509,86 @@ class StoreContract:
             assert await store.get("ann", "small") is not None
 
         self.run(test, max_bytes=MB)
+
+    def test_a_counter_never_exceeds_its_limit(self) -> None:
+        async def test(store: Store) -> None:
+            change = CounterChange("requests", 3, limit=100)
+            refusals = await asyncio.gather(*(store.apply([change]) for _ in range(50)))
+            assert sorted(refusals) == [""] * 33 + ["requests"] * 17
+            assert await store.counters(["requests", "unknown"]) == {"requests": 99}
+            assert await store.apply([CounterChange("requests", -50, limit=10)]) == ""
+            assert await store.apply([CounterChange("requests", 7)]) == ""
+            assert await store.counters(["requests"]) == {"requests": 56}
+            assert await store.apply([CounterChange("new", 11, limit=10)]) == "new"
+
+        self.run(test)
+
+    def test_changes_happen_together_or_not_at_all(self) -> None:
+        async def test(store: Store) -> None:
+            held = SharedRecord("holds", "h1", b"5")
+            assert await store.apply([CounterChange("b", 5, 10), CounterChange("a", 1)], put=[held]) == ""
+            more = SharedRecord("holds", "h2", b"6")
+            assert await store.apply([CounterChange("a", 1), CounterChange("b", 6, 10)], put=[more]) == "b"
+            assert await store.counters(["a", "b"]) == {"a": 1, "b": 5}
+            assert await store.records("holds") == [held]
+            settled = [CounterChange("b", -2)]
+            assert await store.apply(settled, drop=[("holds", "h1")]) == ""
+            assert await store.apply(settled, drop=[("holds", "h1")]) == "h1"
+            assert await store.counters(["b"]) == {"b": 3}
+            assert await store.records("holds") == []
+
+        self.run(test)
+
+    def test_records_are_replaced_and_listed_by_name(self) -> None:
+        async def test(store: Store) -> None:
+            await store.apply(put=[SharedRecord("s", name, b"1") for name in ("b", "a", "c")])
+            await store.apply(put=[SharedRecord("s", "b", b"2"), SharedRecord("t", "b", b"3")])
+            assert [(record.name, record.value) for record in await store.records("s")] == [
+                ("a", b"1"),
+                ("b", b"2"),
+                ("c", b"1"),
+            ]
+            assert await store.records("t", "b") == [SharedRecord("t", "b", b"3")]
+            assert await store.records("t", "a") == []
+
+        self.run(test)
+
+    def test_expired_counters_and_records_do_not_exist(self) -> None:
+        async def test(store: Store) -> None:
+            until = self.clock.now + 60
+            record = SharedRecord("s", "r", b"", until)
+            await store.apply([CounterChange("c", 5, expires=until)], put=[record])
+            self.clock.now += 59
+            assert await store.apply([CounterChange("c", 1, limit=5, expires=until + 60)]) == "c"
+            assert await store.records("s") == [record]
+            self.clock.now += 2
+            assert await store.counters(["c"]) == {}
+            assert await store.records("s") == []
+            assert await store.apply(drop=[("s", "r")]) == "r"
+            assert await store.apply([CounterChange("c", 4, limit=5, expires=until + 60)]) == ""
+            assert await store.counters(["c"]) == {"c": 4}
+
+        self.run(test)
+
+    def test_counters_and_records_are_not_evicted(self) -> None:
+        async def test(store: Store) -> None:
+            await store.apply([CounterChange("c", 1)], put=[SharedRecord("s", "r", b"key")])
+            for number in range(40):
+                await store.put(answer(f"a{number}", body=b"x" * 50_000))
+            assert await store.get("ann", "a0") is None
+            assert await store.counters(["c"]) == {"c": 1}
+            assert [record.value for record in await store.records("s")] == [b"key"]
+
+        self.run(test, max_bytes=MB)
+
+    def test_a_working_store_is_available(self) -> None:
+        async def main() -> None:
+            store = self.open()
+            assert await store.is_available()
+            await store.close()
+            assert not await store.is_available()
+
+        asyncio.run(main())
 
     def test_a_closed_store_raises(self) -> None:
         async def main() -> None:

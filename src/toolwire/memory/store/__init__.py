@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from .base import Entry, Item, Status, Store
+from .base import CounterChange, Entry, Item, SharedRecord, Status, Store
 from .factory import OpenedStore, open_store
 from .memory import MemoryStore
 from .sqlite import SqliteStore
 
-__all__ = ["Store", "Entry", "Item", "Status", "open_store", "OpenedStore", "MemoryStore", "SqliteStore"]
+__all__ = [
+    "Store",
+    "Entry",
+    "Item",
+    "Status",
+    "CounterChange",
+    "SharedRecord",
+    "open_store",
+    "OpenedStore",
+    "MemoryStore",
+    "SqliteStore",
+]

@@ -1,6 +1,7 @@
-"""The interface of a store: answers by owner and id, chains of answers, and lists of items.
+"""The interface of a store: answers by owner and id, chains of answers, lists of items, and the gateway's own counters and records.
 
-The owner is a parameter of every method, so that no caller can read what belongs to another owner.
+The owner is a parameter of every method for entries, so that no caller can read what belongs to another owner. Counters and records
+belong to the gateway itself (leases of live runs, keys, budgets): no client can name one, and none is evicted.
 """
 
 from __future__ import annotations
@@ -42,6 +43,27 @@ class Entry(Struct, frozen=True, kw_only=True):
     input: bytes = b"[]"
     output: tuple[Item, ...] = ()
     body: bytes = b"{}"
+
+
+class SharedRecord(Struct, frozen=True):
+    """A small value of the gateway. expires: seconds since 1970, after which it does not exist; 0 for never."""
+
+    space: str
+    name: str
+    value: bytes
+    expires: float = 0.0
+
+
+class CounterChange(Struct, frozen=True):
+    """Adds amount to a counter, which starts at 0. limit: the change is refused if it is above 0 and the counter would exceed this.
+
+    expires: seconds since 1970, after which the counter is 0 again; 0 for never. The first change of a counter sets it.
+    """
+
+    counter: str
+    amount: int
+    limit: int | None = None
+    expires: float = 0.0
 
 
 RUNNING: tuple[Status, ...] = ("queued", "in_progress")
@@ -89,6 +111,34 @@ class Store(Protocol):
 
     async def touch(self, owner: str, id: str, alive: float) -> Status | None:
         """Record a heartbeat of a running answer and return its status; None if it does not exist."""
+
+    async def apply(
+        self,
+        changes: Sequence[CounterChange] = (),
+        *,
+        put: Sequence[SharedRecord] = (),
+        drop: Sequence[tuple[str, str]] = (),
+    ) -> str:
+        """Change counters, insert or replace records, and drop records by space and name: all of it atomically, or nothing.
+
+        Returns "", or the name that prevented it: of a counter that would exceed its limit, or of a record to drop that does not exist.
+        When this returns "", the result survives a kill of the process. After a GatewayError it may have happened or not, never twice.
+        """
+
+    async def counters(self, names: Sequence[str]) -> dict[str, int]:
+        """The values of these counters, without those that do not exist."""
+
+    async def records(self, space: str, name: str | None = None) -> list[SharedRecord]:
+        """All records of a space, or the one with this name, in the order of their names."""
+
+    async def open(self) -> str:
+        """Called once at start, optional. Returns why the store cannot be used now, or ""; it recovers by itself.
+
+        Raises ConfigError for what only the owner can change.
+        """
+
+    async def is_available(self) -> bool:
+        """Whether the store can be used now, without waiting for one that cannot."""
 
     async def close(self) -> None:
         """Finish pending calls; the store cannot be used afterwards."""

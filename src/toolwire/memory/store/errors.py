@@ -57,6 +57,17 @@ def no_journal(path: Path) -> ConfigError:
     return ConfigError(message, code=UNWRITABLE, where=str(path), hint=hint)
 
 
+def newer_tables(found: int, known: int) -> ConfigError:
+    message = f"found tables of version {found}, made by a newer toolwire; expected at most version {known}."
+    return ConfigError(message, code=DAMAGED, where="[store] url", hint="Upgrade toolwire, or use another database.")
+
+
+def refused(url: str, why: str) -> ConfigError:
+    """url: without its password."""
+    message = f"PostgreSQL at {url} refuses: {why}."
+    return ConfigError(message, code=UNWRITABLE, where="[store] url", hint="Check user, password and database.")
+
+
 def while_running(error: Exception) -> GatewayError:
     """The same for a client, without the path."""
     if isinstance(error, ConfigError):
@@ -68,10 +79,43 @@ def while_running(error: Exception) -> GatewayError:
     if isinstance(error, sqlite3.Error):
         code, found, _ = _MEANING.get(_primary(error), (UNAVAILABLE, "SQLite refuses.", ""))
         return _unavailable(code, f"the store cannot be used now: {found}")
+    if type(error).__module__.startswith("asyncpg") or isinstance(error, OSError):
+        return _of_postgres(error)
     return InternalError(f"the store failed with {type(error).__name__}.")
 
 
-def for_owner(path: Path, error: GatewayError) -> ConfigError:
+def no_reply() -> InternalError:
+    return _unavailable(UNAVAILABLE, "PostgreSQL does not reply.")
+
+
+def refused_now() -> InternalError:
+    return _unavailable(UNAVAILABLE, "PostgreSQL refuses the connection.")
+
+
+def no_driver() -> ConfigError:
+    message = "PostgreSQL needs the package asyncpg, which is not installed."
+    return ConfigError(message, where="[store] url", hint="Install it: pip install 'toolwire[postgres]'")
+
+
+def all_busy() -> InternalError:
+    return _unavailable(UNAVAILABLE, "all connections to PostgreSQL are busy.")
+
+
+def _of_postgres(error: Exception) -> InternalError:
+    """By SQLSTATE; errors without one come from the connection."""
+    state = str(getattr(error, "sqlstate", None) or "")
+    if state in ("53100", "53200"):
+        return _unavailable(UNAVAILABLE, "PostgreSQL has no room left.")
+    if state == "53300":
+        return _unavailable(UNAVAILABLE, "PostgreSQL has too many connections.")
+    if state == "25006":
+        return _unavailable(UNAVAILABLE, "PostgreSQL is read-only now.")
+    if state and not state.startswith(("08", "57")):
+        return _unavailable(UNAVAILABLE, f"PostgreSQL reports SQLSTATE {state}.")
+    return _unavailable(UNAVAILABLE, "PostgreSQL cannot be reached.")
+
+
+def for_owner(path: Path | str, error: GatewayError) -> ConfigError:
     """An error of a store in use, for an owner at the command line: with the path and a hint."""
     hints = {DAMAGED: _MOVE_AWAY, UNWRITABLE: "Give this user the right to write it and its folder."}
     hint = hints.get(error.code, "Try again, or set path under [store] to another file.")

@@ -27,14 +27,23 @@ class OpenedStore(Struct, frozen=True):
 
 
 def open_store(
-    *, kind: Literal["sqlite", "memory"], path: str, default_path: Path, max_age_days: int, max_mb: int
+    *,
+    kind: Literal["sqlite", "memory", "postgres"],
+    path: str,
+    default_path: Path,
+    max_age_days: int,
+    max_mb: int,
+    url: str = "",
+    connections: int = 8,
 ) -> OpenedStore:
-    """The file is path, or default_path if that is "". It is created and checked now, but opened with the first query, so that workers can
+    """url and connections: for PostgreSQL. The file is path, or default_path if that is "". It is created and checked now, but opened with the first query, so that workers can
     be forked in between. Raises ConfigError; only if no path is configured and the default is not writable, answers are stored in memory.
     """
     max_bytes, max_age = max_mb << 20, max_age_days * _DAY
     if kind == "memory":
         return OpenedStore(MemoryStore(max_bytes=max_bytes, max_age=max_age))
+    if kind == "postgres":
+        return OpenedStore(_postgres(url, max_bytes, max_age, connections))
     file = Path(path) if path else default_path
     try:
         _check_file(file, max_bytes, max_age)
@@ -44,6 +53,17 @@ def open_store(
         warning = f"{error.sentence()} Until then answers are stored in memory and lost when the gateway stops."
         return OpenedStore(MemoryStore(max_bytes=max_bytes, max_age=max_age), warning)
     return OpenedStore(SqliteStore(file, max_bytes=max_bytes, max_age=max_age))
+
+
+def _postgres(url: str, max_bytes: int, max_age: float, connections: int) -> Store:
+    """Its driver is an extra, and is imported only here."""
+    try:
+        from .postgres.store import PostgresStore
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise failures.no_driver() from None
+    return PostgresStore(url, max_bytes=max_bytes, max_age=max_age, connections=connections)
 
 
 def _check_file(path: Path, max_bytes: int, max_age: float) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TypeVar
 
+from ...errors import GatewayError
 from . import errors as failures
-from . import schema, statements
-from .base import Entry, Item, Status, parent_of
+from . import schema, shared_values, statements
+from .base import CounterChange, Entry, Item, SharedRecord, Status, parent_of
 from .eviction import Name
 from .pruning import bounds_of
 from .session import StoreSession, Task
@@ -79,6 +80,37 @@ class SqliteStore:
 
     async def touch(self, owner: str, id: str, alive: float) -> Status | None:
         return await self._run(partial(statements.touch, owner=owner, id=id, alive=alive), statements.pages_of((), 0))
+
+    async def apply(
+        self,
+        changes: Sequence[CounterChange] = (),
+        *,
+        put: Sequence[SharedRecord] = (),
+        drop: Sequence[tuple[str, str]] = (),
+    ) -> str:
+        pages = self._checked([len(record.value) for record in put], len(put) + len(changes) + len(drop))
+        work = partial(shared_values.apply, changes=changes, put=put, drop=drop, now=self._clock())
+        try:
+            await self._run(work, pages)
+        except shared_values.Prevented as refusal:
+            return refusal.code
+        return ""
+
+    async def counters(self, names: Sequence[str]) -> dict[str, int]:
+        return await self._run(partial(shared_values.counters, names=names, now=self._clock()))
+
+    async def records(self, space: str, name: str | None = None) -> list[SharedRecord]:
+        return await self._run(partial(shared_values.records, space=space, name=name, now=self._clock()))
+
+    async def open(self) -> str:
+        return ""  # the factory has checked the file
+
+    async def is_available(self) -> bool:
+        try:
+            await self._run(partial(statements.kind_of, owner="", id=""))
+        except GatewayError:
+            return False
+        return True
 
     async def close(self) -> None:
         await self._worker.close()

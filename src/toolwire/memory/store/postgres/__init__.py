@@ -1,0 +1,1 @@
+"""The store in PostgreSQL, which several gateways on several machines share."""

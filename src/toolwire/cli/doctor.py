@@ -84,18 +84,10 @@ def of_store(store: StoreConfig) -> Finding:
 
 async def of_postgres(store: StoreConfig) -> Finding:
     """Connects, and creates the tables if they are missing."""
-    from ..memory.store import open_store
+    from ..memory.store import store_for
 
     try:
-        opened = open_store(
-            kind=store.kind,
-            path="",
-            default_path=default_store_path(),
-            max_age_days=store.max_age_days,
-            max_mb=store.max_mb,
-            url=store.url.reveal(),
-            connections=1,
-        )
+        opened = store_for(store, connections=1)
         why = await opened.store.open()
         await opened.store.close()
     except ConfigError as error:

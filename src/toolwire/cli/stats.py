@@ -16,7 +16,7 @@ from msgspec import Struct
 from ..catalog.found import found_config
 from ..config.file import Config, default_store_path
 from ..errors import ConfigError, GatewayError
-from ..memory.store import Store, open_store
+from ..memory.store import Store, store_for
 from ..memory.store import errors as failures
 from ..memory.store.schema import connect
 from ..memory.store.sqlite import PATIENCE, SqliteStore
@@ -139,15 +139,7 @@ def _opened(config: Config) -> Store | None:
             return None
         connect(file, PATIENCE).close()  # raises errors about the file for its owner
         return SqliteStore(file, max_bytes=settings.max_mb << 20, max_age=settings.max_age_days * float(_DAY))
-    return open_store(
-        kind=settings.kind,
-        path="",
-        default_path=default_store_path(),
-        max_age_days=settings.max_age_days,
-        max_mb=settings.max_mb,
-        url=settings.url.reveal(),
-        connections=1,
-    ).store
+    return store_for(settings, connections=1).store
 
 
 def _place_of(config: Config) -> Path | str:

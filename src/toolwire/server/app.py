@@ -17,7 +17,7 @@ from ..backends.http.transport import Transport
 from ..backends.mounts import Mount, Receive, Send, mount_kinds
 from ..backends.search import build_search
 from ..catalog.router import router_for
-from ..config.file import Config, default_store_path
+from ..config.file import Config
 from ..config.policy import policy_of
 from ..dialects import FRONTS, FrontDialect
 from ..dialects.base import Decode, Endpoint, match_nothing
@@ -26,7 +26,7 @@ from ..ids import new_id
 from ..memory.answers import AnswerMemory, storing_backends
 from ..memory.connection import History
 from ..memory.signatures import SignatureMemory
-from ..memory.store import Store, open_store
+from ..memory.store import Store, store_for
 from ..offload import LARGE, offload
 from ..pipeline.search import Searching
 from ..runtime import Runtime
@@ -140,16 +140,7 @@ class App:
 
     def _opened_store(self) -> Store:
         """Raises ConfigError when the file cannot be used."""
-        asked = self._config.store
-        opened = open_store(
-            kind=asked.kind,
-            path=asked.path,
-            default_path=default_store_path(),
-            max_age_days=asked.max_age_days,
-            max_mb=asked.max_mb,
-            url=asked.url.reveal(),
-            connections=asked.connections,
-        )
+        opened = store_for(self._config.store)
         if opened.warning:
             self._log.say("warning", opened.warning)
         return opened.store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .base import CounterChange, Entry, Item, SharedRecord, Status, Store
-from .factory import OpenedStore, open_store
+from .factory import OpenedStore, open_store, store_for
 from .memory import MemoryStore
 from .sqlite import SqliteStore
 
@@ -15,6 +15,7 @@ __all__ = [
     "CounterChange",
     "SharedRecord",
     "open_store",
+    "store_for",
     "OpenedStore",
     "MemoryStore",
     "SqliteStore",

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ...config.file import StoreConfig, default_store_path
 from ...errors import ConfigError
 from . import errors as failures
 from .base import Store
@@ -24,6 +25,19 @@ class OpenedStore(Struct, frozen=True):
 
     store: Store
     warning: str = ""
+
+
+def store_for(config: StoreConfig, *, connections: int | None = None) -> OpenedStore:
+    """The store of a configuration. connections: instead of the configured ones. Raises ConfigError."""
+    return open_store(
+        kind=config.kind,
+        path=config.path,
+        default_path=default_store_path(),
+        max_age_days=config.max_age_days,
+        max_mb=config.max_mb,
+        url=config.url.reveal(),
+        connections=connections or config.connections,
+    )
 
 
 def open_store(

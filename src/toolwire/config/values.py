@@ -49,7 +49,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     shutdown_seconds: Seconds = 30.0
     origins: tuple[str, ...] = ()
     websocket: bool = True  # Responses over WebSocket; false refuses the upgrade with 426
-    log: Literal["info", "debug", "warning", "trace"] = "info"
+    log: Literal["info", "debug", "warning", "error", "trace"] = "info"
     log_format: Literal["text", "json"] = "text"
     trace_file: str = ""
     trace_max_mb: Count = 64

@@ -25,7 +25,8 @@ class Log:
     """Lines wait in a bounded list; past the bound they are dropped, and how many is said."""
 
     def __init__(self, level: str = "info", form: str = "text", target: TextIO | None = None) -> None:
-        self._is_quiet = level == "warning"
+        self._is_quiet = level in ("warning", "error")
+        self._has_errors_only = level == "error"
         self._is_debug = level in ("debug", "trace")
         self._is_json = form == "json"
         self._target = target or sys.stderr
@@ -42,7 +43,8 @@ class Log:
         if self._is_debug:
             for call in record.tally.calls:
                 self.say("debug", _call(call), record.request_id)
-        if self._is_quiet and record.outcome == "ok" and not record.tally.unknown_names:
+        is_good = record.outcome == "ok" and not record.tally.unknown_names
+        if self._is_quiet and (is_good or self._has_errors_only):
             return
         self._put(_json(record) if self._is_json else _text(record))
         for local in record.local:
@@ -50,6 +52,8 @@ class Log:
 
     def say(self, level: str, words: str, request_id: str = "") -> None:
         if (self._is_quiet and level == "info") or (level == "debug" and not self._is_debug):
+            return
+        if self._has_errors_only and level == "warning":
             return
         if self._is_json:
             line = encode({"time": _now(), "level": level, "request": request_id, "message": words}).decode()

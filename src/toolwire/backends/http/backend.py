@@ -19,12 +19,11 @@ from ...telemetry.flow_draft import FlowDraft
 from ...types import LOOP_HEADER, Loss, Request
 from ...wire.exact_json import object_of
 from ..base import Backend, Model, TokenCount
+from .kinds import DIALECT_OF, base_of
 from .refusals import changed_body, check_tools, is_passing
 from .transport import Response, Timeouts, Transport
 
-DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages", "gemini": "gemini"}
 _KINDS: dict[str, frozenset[str]] = {"all": ALL_KINDS, "functions": frozenset()}
-_VERSIONS = ("/v1", "/v1beta")  # that paths and base URLs may both contain
 _EMBEDDING = ("chat", "responses")  # dialects of OpenAI
 _COUNTED = ("input_tokens", "totalTokens")
 _RETRIED = frozenset({429, 502, 503, 504, 529})
@@ -73,7 +72,7 @@ class HttpBackend(Backend):
         self._key = config.key.reveal()
         self._transport = transport
         self._wire = DIALECTS[self.dialect]
-        self._base = _base_of(config.base_url, self._wire.path)
+        self._base = base_of(config.base_url, self._wire.path)
         self._own_headers = self._wire.headers(self.profile, self._key, {}) | config.headers
         self._timeouts = Timeouts(
             connect=config.connect_timeout, first_byte=config.first_byte_timeout, idle=config.idle_timeout
@@ -259,12 +258,6 @@ class HttpBackend(Backend):
             if len(secret) >= _LEAST_SECRET:
                 content = content.replace(secret.encode(), b"[hidden]")
         return content
-
-
-def _base_of(url: str, path: str) -> str:
-    """The address that paths of the dialect are added to. Base URL and path may both begin with the version of the API."""
-    base, version = url.rstrip("/"), path[: path.find("/", 1)]
-    return base.removesuffix(version) if version in _VERSIONS else base
 
 
 def _pause(error: UpstreamError, attempt: int) -> float:

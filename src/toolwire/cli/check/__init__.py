@@ -1,0 +1,1 @@
+"""`toolwire check`: tests an endpoint and reports which clients it works with."""

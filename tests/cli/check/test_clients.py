@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from toolwire.check.deviations import CODES, Deviation
+from toolwire.check.results import DialectReport, ProbeResult
+from toolwire.cli.check.clients import _table, breaking, verdicts
+from toolwire.cli.clients.table import clients
+
+
+def report(dialect: str, *codes: str) -> DialectReport:
+    found = [Deviation(code=code, where="x") for code in codes]
+    return DialectReport(dialect=dialect, model="m", results=[ProbeResult(name="x", area="wire", deviations=found)])
+
+
+def outcome(client: str, direct: list[DialectReport], through: dict[str, DialectReport]) -> tuple[str, tuple[str, ...]]:
+    found = next(one for one in verdicts(direct, through) if one.client == client)
+    return found.outcome, found.because
+
+
+def test_the_table_names_known_clients_and_codes() -> None:
+    known = {"every", *clients(), *(f"{client.name}.{way}" for client in clients().values() for way in client.dialects)}
+    for name, entry in _table().items():
+        assert name in known
+        assert set(entry.breaks) | set(entry.tolerates) <= set(CODES)
+
+
+def test_a_client_works_where_no_fault_breaks_it() -> None:
+    assert outcome("opencode", [report("chat", "error.form")], {}) == ("works", ())
+
+
+def test_a_client_that_the_gateway_helps_is_told_which_faults_it_repairs() -> None:
+    direct, through = [report("chat", "call.id_missing")], {"chat": report("chat")}
+    assert outcome("opencode", direct, through) == ("repaired", ("call.id_missing",))
+
+
+def test_a_client_fails_where_the_gateway_does_not_help_either() -> None:
+    direct, through = [report("chat", "http.cut")], {"chat": report("chat", "http.cut")}
+    assert outcome("opencode", direct, through) == ("fails", ("http.cut",))
+
+
+def test_a_dialect_that_was_not_checked_is_no_fault_of_the_endpoint() -> None:
+    result, because = outcome("claude-code", [report("chat")], {"messages": report("messages")})
+    assert result == "repaired"
+    assert because == ("it needs messages, and only chat was checked",)
+
+
+@pytest.mark.parametrize("code", ["tools.ignored", "call.as_text", "tools.refused"])
+def test_no_client_works_without_tools(code: str) -> None:
+    assert all(one.outcome == "fails" for one in verdicts([report("chat", code)], {}))
+
+
+def test_reasons_are_in_the_order_of_the_codes() -> None:
+    assert breaking("opencode", "chat", frozenset({"schema.mismatch", "http.cut"})) == ("http.cut", "schema.mismatch")

@@ -84,6 +84,7 @@ GOOGLE = {
     "generate": ["STOP", ANSWER],
     "stream": ["STOP", "Let me look.", ANSWER],
     "chat": [ANSWER, 4],
+    "interactions": ["requires_action", ANSWER],
     "models": True,
     "counted": True,
 }

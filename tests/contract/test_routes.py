@@ -36,6 +36,7 @@ def test_the_dialect_of_a_path(path: str, headers: dict[str, str], dialect: str)
         ("/v1beta/models", "gemini", "models", ""),
         ("/v1beta/models/m", "gemini", "model", "m"),
         ("/v1beta/models/m:countTokens", "gemini", "count", ""),
+        ("/v1beta/interactions", "interactions", "answer", ""),
         ("/v1/embeddings", "chat", "embed", ""),
         ("/api/chat", "ollama", "answer", ""),
         ("/api/generate/", "ollama", "answer", ""),
@@ -50,6 +51,21 @@ def test_endpoints(path: str, dialect: str, task: str, model: str) -> None:
     assert endpoint is not None
     assert (found.name, endpoint.task, endpoint.model) == (dialect, task, model)
     assert endpoint.methods == (("POST",) if task in ("answer", "count", "embed") else ("GET", "HEAD"))
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/v1beta/interactions/int_1", ("interactions", "int_1")),
+        ("/v1/interactions/int%5F1/", ("interactions", "int_1")),
+        ("/v1alpha/interactions/int_1/cancel", ("interactions", "int_1", "cancel")),
+    ],
+)
+def test_paths_of_stored_interactions(path: str, place: tuple[str, ...]) -> None:
+    dialect, endpoint = find(path, without_version(path), b"key=k", {})
+    assert endpoint is not None
+    assert (dialect.name, endpoint.task, endpoint.place, endpoint.key) == ("interactions", "state", place, "k")
+    assert find("/v1beta/interactions/a/b", "beta/interactions/a/b", b"", {})[1] is None
 
 
 def test_a_model_that_the_body_names_is_a_post() -> None:

@@ -25,6 +25,7 @@ PROMPTS: dict[str, dict[str, Any]] = {
     "responses": {"input": "hi"},
     "messages": {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 100},
     "gemini": {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+    "interactions": {"input": "hi"},
     "ollama": {"messages": [{"role": "user", "content": "hi"}]},
 }
 

@@ -53,14 +53,16 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     A request for an answer, a token count or embeddings is a POST, and decode() reads its body. So is the description of a model that
     name_in() finds in the body. The list of models, the description of a model in the path and a fixed body are a GET.
+    A path to something stored has methods of its own.
     key is the API key of a query string. is_array: the client expects each JSON body, errors included, as an array of one element.
     """
 
-    task: Literal["answer", "count", "embed", "models", "model", "fixed"]
+    task: Literal["answer", "count", "embed", "models", "model", "fixed", "state"]
     decode: Decode | None = None
     model: str = ""  # for task "model": the one that the path names
     name_in: Callable[[bytes], str] | None = None
     body: bytes = b""  # for task "fixed"
+    place: tuple[str, ...] = ()  # for task "state": the path of something stored, without a version
     # For task "answer": the answer to a request without messages, which only asks for the model to be loaded. The number is the time.
     load: Callable[[Request, int], bytes] | None = None
     # For task "embed": the back end's response, which has the form of OpenAI, as the client expects it.

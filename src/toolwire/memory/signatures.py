@@ -42,7 +42,7 @@ _OVERHEAD = 300  # bytes of memory beside content and key
 _MOST_EMPTY = 4096  # cached turns without signatures
 _LONGEST_EMPTY = 500  # characters of the key of such a turn; clients choose the names of models
 _PAUSE = 10.0  # seconds without queries after the store failed
-_ITEMS = frozenset({"responses"})  # dialects in which each part of a turn is a message of its own
+_ITEMS = frozenset({"interactions", "responses"})  # dialects in which each part of a turn is a message of its own
 _SHORTEST = 64  # characters of an id that every dialect preserves
 
 _name_of = partial(fit_id, limit=_SHORTEST)

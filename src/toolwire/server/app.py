@@ -228,14 +228,16 @@ class App:
                 headers["authorization"] = f"Bearer {key}"
             self._guard.admit(headers, is_probe=short in _PROBES)
             if endpoint is not None:
-                if endpoint.decode is not None and scope["method"] == "POST":
+                if endpoint.place:
+                    await self._show_state(scope, endpoint.place, headers, receive, reply)
+                elif endpoint.decode is not None and scope["method"] == "POST":
                     await self._model_request(endpoint, endpoint.decode, headers, receive, reply, record)
                 elif scope["method"] in endpoint.methods:
                     await self._describe_models(endpoint, headers, receive, reply)
                 else:
                     raise WrongMethod(scope["method"], ", ".join(endpoint.methods))
             elif is_stateful(short):
-                await self._show_state(scope, short, headers, receive, reply)
+                await self._show_state(scope, tuple(short.split("/")[1:]), headers, receive, reply)
             else:
                 await self._show_page(scope["method"], path, short, headers, reply)
         except ClientGone:
@@ -307,13 +309,18 @@ class App:
         await page(reply)
 
     async def _show_state(
-        self, scope: MutableMapping[str, Any], path: str, headers: Mapping[str, str], receive: Receive, reply: Reply
+        self,
+        scope: MutableMapping[str, Any],
+        path: tuple[str, ...],
+        headers: Mapping[str, str],
+        receive: Receive,
+        reply: Reply,
     ) -> None:
         self._running()
         assert self._state is not None
         asked = StateQuery(
             method=scope["method"],
-            path=tuple(path.split("/")[1:]),
+            path=path,
             owner=owner_of(headers),
             query=query_in(scope["query_string"]),
             headers=headers,

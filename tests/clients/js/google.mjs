@@ -50,6 +50,17 @@ async function chat() {
   return [second.text, talk.getHistory().length];
 }
 
+async function interactions() {
+  const declared = [{ type: 'function', name: 'get_weather', parameters: { type: 'object', properties: { location: { type: 'string' } } } }];
+  const first = await client.interactions.create({ model, input: task.loop, tools: declared });
+  const call = first.steps.find((step) => step.type === 'function_call');
+  const input = [{ type: 'function_result', call_id: call.id, name: call.name, result: weather(call.arguments) }];
+  const follow = { model, input, tools: declared, previous_interaction_id: first.id, stream: true };
+  let text = '';
+  for await (const event of await client.interactions.create(follow)) text += event.delta?.text ?? '';
+  return [first.status, text];
+}
+
 async function models() {
   const names = [];
   for await (const listed of await client.models.list()) names.push(listed.name);
@@ -82,6 +93,7 @@ console.log(
     generate: await generate(),
     stream: await stream(),
     chat: await chat(),
+    interactions: await interactions(),
     models: await models(),
     counted: await counted(),
     rateLimit: await failing(() => whole(client, limited)),

@@ -11,7 +11,7 @@ from tests.dialects.codec_harness import NOW, body_in, body_out, events_in, fram
 from tests.dialects.upstream_events import REGULAR
 from toolwire.dialects.base import AnswerContext
 from toolwire.dialects.gemini.answer_out import GeminiStreamEncoder, finish_of
-from toolwire.dialects.gemini.shapes import sealed_in
+from toolwire.dialects.shared.sealed_reasoning import sealed_in
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started, emptied, fold
 from toolwire.types import Choice, Citation, Extra, Media, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage

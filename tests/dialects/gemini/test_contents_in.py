@@ -8,7 +8,7 @@ import pytest
 
 from toolwire.dialects.gemini.contents_in import contents_in as read_contents
 from toolwire.dialects.gemini.contents_in import history_reader, system_in
-from toolwire.dialects.gemini.shapes import sealed_out
+from toolwire.dialects.shared.sealed_reasoning import sealed_out
 from toolwire.errors import BadRequest
 from toolwire.types import Loss, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 

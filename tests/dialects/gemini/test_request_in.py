@@ -11,7 +11,7 @@ import pytest
 from tests.dialects.refused_bodies import NOT_OBJECTS, assert_noted, refusal
 from toolwire.dialects.gemini import decode_call, decode_count_request, decode_request
 from toolwire.dialects.gemini.request_in import choice_in, schema_of, tools_in
-from toolwire.dialects.gemini.shapes import sealed_out
+from toolwire.dialects.shared.sealed_reasoning import sealed_out
 from toolwire.errors import BadRequest
 from toolwire.types import OutputFormat, Reasoning, Request, Sampling, Text, Thinking
 

@@ -20,12 +20,10 @@ from toolwire.dialects.gemini.shapes import (
     name_in,
     name_out,
     plain_name,
-    sealed_in,
-    sealed_out,
     usage_in,
     usage_out,
 )
-from toolwire.dialects.shared.sealed_reasoning import seal, unseal
+from toolwire.dialects.shared.sealed_reasoning import seal, sealed_in, sealed_out, unseal
 from toolwire.types import Citation, Reasoning, Text, Usage
 
 

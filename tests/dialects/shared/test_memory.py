@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from toolwire.dialects import DIALECTS, MEMORIES
+from toolwire.dialects import FRONTS, MEMORIES
 from toolwire.dialects.shared.memory import PastTurns
 from toolwire.types import Request
 
 FIRST: dict[str, Any] = {
     "responses": {"model": "m", "input": [{"role": "user", "content": "one"}]},
+    "interactions": {"model": "m", "input": "one"},
     "messages": {
         "model": "m",
         "max_tokens": 9,
@@ -28,10 +29,16 @@ ANSWER: dict[str, Any] = {
             {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "two"}]}
         ],
     },
+    "interactions": {
+        "id": "int_1",
+        "status": "completed",
+        "steps": [{"type": "model_output", "content": [{"type": "text", "text": "two"}]}],
+    },
     "messages": {"id": "msg_1", "stop_reason": "end_turn", "content": [{"type": "text", "text": "two"}]},
 }
 SECOND: dict[str, Any] = {
     "responses": {"model": "m", "input": "three", "previous_response_id": "resp_1"},
+    "interactions": {"model": "m", "input": "three", "previous_interaction_id": "int_1"},
     "messages": {
         "model": "m",
         "max_tokens": 9,
@@ -42,7 +49,7 @@ SECOND: dict[str, Any] = {
 
 
 def read(dialect: str, body: dict[str, Any]) -> Request:
-    return DIALECTS[dialect].decode_request(json.dumps(body).encode(), {})
+    return FRONTS[dialect].decode_request(json.dumps(body).encode(), {})
 
 
 @pytest.mark.parametrize("dialect", MEMORIES)

@@ -23,6 +23,7 @@ from tests.server.harness import (
 )
 from tests.server.state_harness import BACKENDS, ECHO, KEEPER, KEY, OTHER_KEY, Site, scripted, site, texts
 from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.dialects import BACKGROUNDS
 from toolwire.errors import InternalError
 from toolwire.memory.store import Entry, Item, MemoryStore
 from toolwire.server.state.background import BackgroundRun, heard_of, shown
@@ -230,7 +231,7 @@ def test_followers_get_every_event_behind_theirs() -> None:
     frames = [b'event: e\ndata: {"type":"e","sequence_number":%d}\n\n' % number for number in range(6)]
 
     async def main() -> list[bytes]:
-        job = BackgroundRun("o", "r")
+        job = BackgroundRun("o", "r", BACKGROUNDS["responses"].event_number)
         await job.write(frames[0] + frames[1])
         got: list[bytes] = []
 
@@ -253,7 +254,7 @@ def test_of_an_answer_too_long_to_hold_the_end_is_held(monkeypatch: pytest.Monke
     monkeypatch.setattr("toolwire.server.state.background._MAX_HELD", 1000)
 
     async def main() -> tuple[int, list[bytes]]:
-        job = BackgroundRun("o", "r")
+        job = BackgroundRun("o", "r", BACKGROUNDS["responses"].event_number)
         for number in range(100):
             await job.write(b"%04d" % number * 10)
         job.close()
@@ -269,7 +270,7 @@ def test_one_event_larger_than_all_that_is_held_is_held(monkeypatch: pytest.Monk
     monkeypatch.setattr("toolwire.server.state.background._MAX_HELD", 10)
 
     async def main() -> list[bytes]:
-        job = BackgroundRun("o", "r")
+        job = BackgroundRun("o", "r", BACKGROUNDS["responses"].event_number)
         for wire in (b"small", b"larger than ten"):
             await job.write(wire)
         job.close()

@@ -53,7 +53,7 @@ from .rules import (
 )
 
 _TRIES = 3  # one is enough, unless text that was added for the user separates what belonged together
-_ITEMS = frozenset({"responses"})  # dialects in which each part of a turn is a message of its own
+_ITEMS = frozenset({"interactions", "responses"})  # dialects in which each part of a turn is a message of its own
 _NO_REPAIRS: tuple[Repair, ...] = ()
 
 

@@ -28,8 +28,9 @@ from ...wire.sse import Frame
 from ..base import AnswerContext
 from ..shared.answer_out import Seams, with_seams
 from ..shared.calls import arguments_of
+from ..shared.sealed_reasoning import sealed_out
 from .errors import error_object
-from .shapes import FINISH, NAME, REASONS, SIGNATURE, citation_out, logprobs_out, sealed_out, usage_out
+from .shapes import FINISH, NAME, REASONS, SIGNATURE, citation_out, logprobs_out, usage_out
 
 _CITED = "citationMetadata"
 _PIECE = b'data: {"candidates":[{"content":{"parts":[{"text":'

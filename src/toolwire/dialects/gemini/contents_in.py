@@ -33,8 +33,8 @@ from ..shared.calls import CallPairs
 from ..shared.foreign_forms import is_foreign
 from ..shared.foreign_history import HistoryReader
 from ..shared.media.data import from_url
-from ..shared.sealed_reasoning import unseal
-from .shapes import NAME, SIGNATURE, camel, sealed_in
+from ..shared.sealed_reasoning import sealed_in, unseal
+from .shapes import NAME, SIGNATURE, camel
 
 _ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "user", "system": "system"}
 _CONTENT = frozenset({"role", "parts"})

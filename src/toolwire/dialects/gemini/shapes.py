@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from ...types import Citation, Json, JsonObject, Reason, Reasoning, Usage
+from ...types import Citation, Json, JsonObject, Reason, Usage
 from ...wire.fields import count_of, text_in
-from ..shared.sealed_reasoning import is_sealed, seal
 
 NAME = "gemini"
 GENERATE, STREAM, COUNT = "generateContent", "streamGenerateContent", "countTokens"
@@ -59,7 +57,6 @@ _READ = (
     "additionalProperties"
 )
 _SPELLED = {re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name): name for name in _READ.split()}
-_STANDARD = str.maketrans("-_", "+/")
 _ADDED = re.compile(r"_[0-9-]")
 _STARTS = re.compile(r"[A-Za-z_]")
 
@@ -83,23 +80,6 @@ def name_out(name: str) -> str:
 
 def name_in(name: str, offered: frozenset[str]) -> str:
     return name[1:] if _ADDED.match(name) and name not in offered else name
-
-
-def sealed_out(part: Reasoning) -> str:
-    """A signature of another dialect, in base64, which clients of this one send back unchanged; "" if there is none."""
-    is_proven = part.signature or part.redacted or part.encrypted
-    return b64encode(seal([part]).encode()).decode() if is_proven else ""
-
-
-def sealed_in(signature: str) -> str:
-    """The seal in a signature, "" if it is the provider's own; some clients use the other base64 alphabet."""
-    if not signature.startswith("dHcxL"):  # as every seal begins
-        return ""
-    try:
-        seal_text = b64decode(signature.translate(_STANDARD) + "=" * (-len(signature) % 4)).decode("ascii")
-    except ValueError:
-        return ""
-    return seal_text if is_sealed(seal_text) else ""
 
 
 def usage_in(value: JsonObject) -> Usage:

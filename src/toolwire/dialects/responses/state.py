@@ -6,14 +6,19 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from ...errors import BadRequest, quote
+from ...errors import BadRequest, GatewayError, quote
+from ...events import Started
 from ...types import Json, JsonObject, Message, Request, State
+from ..base import AnswerContext
 from ..shared.memory import Ending, PastTurns, StoredAnswer
 from .items_in import history_reader, is_reference, messages_in
 from .request_in import declares, tools_in
+from .resource import failed, resource
 from .shapes import NAME
 
 prefix = "resp_"
+output_member = "output"
+event_number = rb'"sequence_number":(\d+)'
 _MEMORY = frozenset({"previous_response_id", "conversation", "background", "store"})
 _ENCRYPTED = "reasoning.encrypted_content"
 _ENDINGS: dict[str, Ending] = {"completed": "completed", "incomplete": "incomplete", "failed": "failed"}
@@ -125,6 +130,17 @@ def not_found(state: State, missing: str) -> BadRequest:
         hint="Send the item itself; a response with store false is not stored.",
         details=details,
     )
+
+
+def queued_body(context: AnswerContext) -> JsonObject:
+    body = resource(context, Started(id="", model="")) | {"status": "queued"}
+    body.pop("output")
+    return body
+
+
+def body_with_status(body: JsonObject, status: str, error: GatewayError | None) -> JsonObject:
+    body = body | {"status": status}
+    return body | {"error": failed(error)} if error is not None and status == "failed" else body
 
 
 def shown_item(item: Json, new_id: Callable[[str], str]) -> JsonObject:

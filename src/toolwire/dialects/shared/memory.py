@@ -7,8 +7,9 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from ...errors import BadRequest
+from ...errors import BadRequest, GatewayError
 from ...types import Json, JsonObject, Message, Request, State
+from ..base import AnswerContext
 
 Ending: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 
@@ -50,3 +51,16 @@ class Memory(Protocol):
 
     def not_found(self, state: State, missing: str) -> BadRequest:
         """The dialect's own error for an unknown id."""
+
+
+class BackgroundMemory(Memory, Protocol):
+    """A dialect whose answers can be made in the background. output_member: of a stored answer. event_number: the pattern of the
+    number in an event of a stream."""
+
+    output_member: str
+    event_number: bytes
+
+    def queued_body(self, context: AnswerContext) -> JsonObject:
+        """An answer that has not begun, without its output."""
+
+    def body_with_status(self, body: JsonObject, status: str, error: GatewayError | None) -> JsonObject: ...

@@ -40,7 +40,17 @@ _MOST = 100  # losses by members of one request: their names are the client's ch
 _SAME = frozenset({"chat", "responses"})
 # Members that decoders read in part: the rest of them is reported member by member.
 _PARTLY_READ = frozenset(
-    ["generationConfig", "options", "output_config", "reasoning", "stream_options", "text", "thinking", "toolConfig"]
+    [
+        "generationConfig",
+        "generation_config",
+        "options",
+        "output_config",
+        "reasoning",
+        "stream_options",
+        "text",
+        "thinking",
+        "toolConfig",
+    ]
 )
 _IDLE: dict[str, dict[str, tuple[Json, ...]]] = {
     "chat": {
@@ -68,6 +78,10 @@ _IDLE: dict[str, dict[str, tuple[Json, ...]]] = {
         "caller": ({"type": "direct"},),
         "allowed_callers": (["direct"],),
         "eager_input_streaming": (False,),
+    },
+    "interactions": {
+        "response_modalities": (["text"],),
+        "service_tier": ("standard",),
     },
     "ollama": {
         "raw": (False,),

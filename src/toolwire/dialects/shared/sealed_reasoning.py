@@ -12,6 +12,7 @@ from ...wire.exact_json import BadJson, decode, encode
 
 MARK = "tw1."
 WIRE_MARK = b'"tw1.'  # in the bytes of a request: a quick test for seals
+_STANDARD = str.maketrans("-_", "+/")
 
 
 def seal(parts: Sequence[Reasoning]) -> str:
@@ -30,6 +31,23 @@ def unseal(value: str, texts: Sequence[str]) -> list[Reasoning]:
         return [Reasoning(text=text) for text in texts]
     rest = iter(texts)
     return [_thought(entry, next(rest) if entry.get("t") else "") for entry in entries]
+
+
+def sealed_out(part: Reasoning) -> str:
+    """A signature of another dialect, in base64, which clients of this one send back unchanged; "" if there is none."""
+    is_proven = part.signature or part.redacted or part.encrypted
+    return b64encode(seal([part]).encode()).decode() if is_proven else ""
+
+
+def sealed_in(signature: str) -> str:
+    """The seal in a signature, "" if it is the provider's own; some clients use the other base64 alphabet."""
+    if not signature.startswith("dHcxL"):  # as every seal begins
+        return ""
+    try:
+        seal_text = b64decode(signature.translate(_STANDARD) + "=" * (-len(signature) % 4)).decode("ascii")
+    except ValueError:
+        return ""
+    return seal_text if is_sealed(seal_text) else ""
 
 
 def _entry(part: Reasoning) -> JsonObject:

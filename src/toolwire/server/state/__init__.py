@@ -18,6 +18,7 @@ from ..reply import Reply, WrongMethod
 from .answers import Stored, send_pieces
 from .background import Background
 from .conversations import Conversations
+from .interactions import Interactions
 from .query import StateQuery
 
 
@@ -42,10 +43,13 @@ class StateApi:
         self._background = Background(runtime, keeping.store, ended, report)
         self._stored = Stored(runtime, keeping, self._background, interval)
         self._conversations = Conversations(keeping)
+        self._interactions = Interactions(keeping, self._stored)
 
     async def answer(self, asked: StateQuery, body: bytes, reply: Reply, receive: Receive) -> None:
         if asked.path[0] == "conversations":
             await reply.json(await self._conversations.answer(asked, body))
+        elif asked.path[0] == "interactions":
+            await self._interactions.answer(asked, reply, receive)
         elif asked.path == ("responses", "input_tokens"):
             await reply.json(await self._count(asked, body))
         else:

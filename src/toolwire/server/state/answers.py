@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import TypeAlias
 
 from ...backends.base import Backend, WireReply
 from ...backends.mounts import Receive
@@ -28,6 +29,8 @@ from ..exchange import while_here
 from ..reply import EventStream, Reply, WrongMethod, passed_headers
 from .background import Background, cancelled, heard_of, shown, with_status
 from .query import StateQuery, page
+
+Replay: TypeAlias = Callable[[Entry, int], bytes]
 
 _POLL = 0.5
 _MAX_RELAYED = 64 << 20
@@ -59,28 +62,29 @@ class Stored:
         elif action == "input_items":
             await reply.json(page(asked, _input_items(entry)))
         elif action == "cancel":
-            await reply.json(shown(await self._cancelled(entry)))
+            await reply.json(shown(await self.cancel(entry)))
         elif method == "DELETE":
-            await reply.json(await self._deleted(entry))
+            await self.delete(entry)
+            await reply.json(encode({"id": entry.id, "object": "response", "deleted": True}))
         elif asked.word("stream") == "true":
-            await self._stream(entry, asked, reply, receive)
+            after = asked.number("starting_after", -1, 0, _LAST_NUMBER)
+            await self.stream(entry, after, replay, reply, receive)
         else:
-            await reply.json(shown(await self._current(entry)))
+            await reply.json(shown(await self.current(entry)))
 
-    async def _current(self, entry: Entry) -> Entry:
+    async def current(self, entry: Entry) -> Entry:
         current = heard_of(entry, time.time())
         if current is not entry:
             await self._store.put(current)
         return current
 
-    async def _deleted(self, entry: Entry) -> bytes:
+    async def delete(self, entry: Entry) -> None:
         if (job := self._background.find(entry.owner, entry.id)) is not None:
             job.stop("cancelled", cancelled())
         await self._keeping.delete(entry.owner, entry.id)
-        return encode({"id": entry.id, "object": "response", "deleted": True})
 
-    async def _cancelled(self, entry: Entry) -> Entry:
-        entry = await self._current(entry)
+    async def cancel(self, entry: Entry) -> Entry:
+        entry = await self.current(entry)
         if not decode(entry.body).get("background"):
             raise BadRequest(f"{quote(entry.id)} does not run in the background; expected one that does.")
         if entry.status in RUNNING:
@@ -92,17 +96,17 @@ class Stored:
             raise BadRequest(f"{quote(entry.id)} has ended already, as {entry.status}.")
         return entry
 
-    async def _stream(self, entry: Entry, asked: StateQuery, reply: Reply, receive: Receive) -> None:
-        after = asked.number("starting_after", -1, 0, _LAST_NUMBER)
+    async def stream(self, entry: Entry, after: int, replay: Replay, reply: Reply, receive: Receive) -> None:
+        """after: the number of the last event that the client has, -1 for none. replay: the events of an answer that has ended."""
         job = self._background.find(entry.owner, entry.id)
-        pieces = job.follow(after) if job is not None else self._replayed(entry, after)
+        pieces = job.follow(after) if job is not None else self._replayed(entry, after, replay)
         stop = job.end_with_server if job is not None else None
         await while_here(receive, send_pieces(pieces, reply, self._interval), stop)
 
-    async def _replayed(self, entry: Entry, after: int) -> AsyncGenerator[bytes, None]:
+    async def _replayed(self, entry: Entry, after: int, replay: Replay) -> AsyncGenerator[bytes, None]:
         """Another process works on it, or none any more: what it came to, told as events."""
         current: Entry | None = entry
-        while current is not None and (current := await self._current(current)).status in RUNNING:
+        while current is not None and (current := await self.current(current)).status in RUNNING:
             await asyncio.sleep(_POLL)
             current = await self._store.get(entry.owner, entry.id)
         if current is not None:

@@ -15,11 +15,10 @@ from collections.abc import AsyncGenerator, Callable
 
 from msgspec.structs import replace
 
+from ...dialects import BACKGROUNDS, FRONTS
 from ...dialects.base import AnswerContext
-from ...dialects.responses import DIALECT as RESPONSES
-from ...dialects.responses.resource import failed, resource
 from ...errors import BadRequest, GatewayError, InternalError
-from ...events import Failed, Started
+from ...events import Failed
 from ...ids import new_id
 from ...memory.answers import RUNNING
 from ...memory.store import Entry, Store
@@ -33,13 +32,13 @@ _BEAT = 1.0
 _SILENCE = 15.0  # after this long without a beat its process is dead
 _MAX_HELD = 16 << 20  # bytes of one answer's events
 _MAX_ENDED = 16 << 20  # bytes of all ended ones that can still be followed from any event on
-_NUMBER = re.compile(rb'"sequence_number":(\d+)')
 
 
 class BackgroundRun:
     """One answer at work: its events so far, for whoever follows it."""
 
-    def __init__(self, owner: str, answer_id: str) -> None:
+    def __init__(self, owner: str, answer_id: str, event_number: bytes) -> None:
+        self._number = re.compile(event_number)
         self.owner = owner
         self.id = answer_id
         self.size = 0
@@ -82,7 +81,7 @@ class BackgroundRun:
                 wire = self._pieces[place - self._dropped]
                 place += 1
                 if after >= 0:
-                    wire = _behind(wire, after)
+                    wire = _behind(wire, after, self._number)
                 if wire:
                     yield wire
             if self.is_over:
@@ -125,11 +124,12 @@ class Background:
     async def start(self, request: Request, owner: str, record: Record) -> tuple[BackgroundRun, bytes]:
         """The job, and the answer as it is now: queued. Raises BadRequest for what can be known to be wrong at once."""
         assert request.state is not None
-        answer_id = new_id("resp_")
+        form = BACKGROUNDS[request.origin]
+        answer_id = new_id(form.prefix)
         request = replace(request, stream=True, state=replace(request.state, answer_id=answer_id))
         entry = await self._queued(request, owner, answer_id)
         await self._store.put(entry)
-        job = self._jobs[owner, answer_id] = BackgroundRun(owner, answer_id)
+        job = self._jobs[owner, answer_id] = BackgroundRun(owner, answer_id, form.event_number)
         job.task = asyncio.get_running_loop().create_task(self._work(job, request, record))
         return job, shown(entry)
 
@@ -146,8 +146,7 @@ class Background:
         assert request.state is not None
         now = time.time()
         context = AnswerContext(request=request, mint=new_id, now=int(now), is_kept=True, answer_id=answer_id)
-        body = resource(context, Started(id="", model="")) | {"status": "queued"}
-        body.pop("output")
+        body = BACKGROUNDS[request.origin].queued_body(context)
         return Entry(
             owner=owner,
             id=answer_id,
@@ -225,7 +224,7 @@ class Background:
             wire = step.fail(error)
         else:
             context = AnswerContext(request=request, mint=new_id, now=int(time.time()), is_kept=True, answer_id=job.id)
-            wire = RESPONSES.encoder(context).send(Failed(error=error))
+            wire = FRONTS[request.origin].encoder(context).send(Failed(error=error))
         await job.write(wire)
         with contextlib.suppress(GatewayError):
             entry = await self._store.get(job.owner, job.id)
@@ -253,9 +252,7 @@ def cancelled() -> GatewayError:
 
 
 def with_status(entry: Entry, status: str, error: GatewayError | None) -> Entry:
-    body: JsonObject = decode(entry.body) | {"status": status}
-    if error is not None and status == "failed":
-        body["error"] = failed(error)
+    body: JsonObject = BACKGROUNDS[entry.kind].body_with_status(decode(entry.body), status, error)
     return replace(entry, status=status, body=encode(body))
 
 
@@ -270,12 +267,13 @@ def heard_of(entry: Entry, now: float) -> Entry:
 def shown(entry: Entry) -> bytes:
     """The answer as its dialect shows it, put together without a look inside."""
     items = b",".join(item.value for item in entry.output)
-    return entry.body[:-1] + b',"output":[' + items + b"]}"
+    member = BACKGROUNDS[entry.kind].output_member.encode()
+    return b'%b,"%b":[%b]}' % (entry.body[:-1], member, items)
 
 
-def _behind(wire: bytes, after: int) -> bytes:
+def _behind(wire: bytes, after: int, number: re.Pattern[bytes]) -> bytes:
     """The frames of these whose number is higher."""
     frames = wire.split(b"\n\n")[:-1]
     return b"".join(
-        frame + b"\n\n" for frame in frames if (found := _NUMBER.search(frame)) is None or int(found[1]) > after
+        frame + b"\n\n" for frame in frames if (found := number.search(frame)) is None or int(found[1]) > after
     )

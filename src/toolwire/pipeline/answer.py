@@ -256,7 +256,7 @@ class Answer(EventAnswer):
             self._is_stored = True
             if self._pipe.error is None:
                 await self._store_signatures(record.tally.last_round)
-            if record.is_stream:
+            if record.is_stream and (wire or self._pipe.error is None):  # else the error becomes an HTTP response
                 wire = self._with_report(wire)
         if wire:
             await write(wire)

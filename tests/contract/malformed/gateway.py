@@ -26,6 +26,7 @@ class UpstreamReply:
     """A response of the transport; if is_cut, the connection breaks after its last byte."""
 
     status = 200
+    started = 0.0
 
     def __init__(self, pieces: Sequence[bytes], kind: str, *, is_cut: bool) -> None:
         self.headers = {"content-type": kind} if kind else {}

@@ -258,7 +258,7 @@ class Answer(EventAnswer):
                 await self._store_signatures(record.tally.last_round)
             if record.is_stream and (wire or self._pipe.error is None):  # else the error becomes an HTTP response
                 wire = self._with_report(wire)
-        if wire:
+        if wire or self._pipe.error is not None:
             await write(wire)
 
     def _with_report(self, wire: bytes) -> bytes:

@@ -78,8 +78,11 @@ function route() {
   else pages.detail.clear();
 }
 
+/** At once: a key that follows must find the page as it will be. */
 function go(hash) {
+  if (location.hash === hash) return;
   location.hash = hash;
+  route();
 }
 
 let isAfterG = false;

@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { markOpen, readAnswer, readEvents, readRequest } from "./dialects.js";
 import { number, parseJson, plural } from "./format.js";
+import { reasonOf } from "./reasons.js";
 import { beforeAfter, jsonTree, longText } from "./text_view.js";
 
 const ROLES = { system: "System", developer: "Developer", user: "User", assistant: "Assistant", tool: "Tool result" };
@@ -108,7 +109,7 @@ function callView(part, { links, prefix, isAnswer, flow }) {
     value !== undefined && part.raw.length < 100_000 ? jsonTree(value, 2) : longText(part.raw, { class: "mono", first: 1500 }),
     isBad && h("p", { class: "bad" }, "These arguments are not valid JSON."),
     part.isOpen && flow?.outcome !== "open" && h("p", { class: "bad" }, "The stream ended inside this call: its arguments are incomplete."),
-    report && h("div", { class: "repaired" }, h("p", null, h("span", { class: `badge ${report.kind}` }, report.kind === "repair" ? "repaired" : "corrected"), " ", report.text), texts && beforeAfter(texts.before, texts.after, ["The model wrote", "The client received"])));
+    report && h("div", { class: "repaired" }, h("p", null, h("span", { class: `badge ${report.kind}` }, report.kind === "repair" ? "repaired" : "corrected"), " ", reasonOf(report)), texts && beforeAfter(texts.before, texts.after, ["The model wrote", "The client received"])));
 }
 
 function callState(state, part) {

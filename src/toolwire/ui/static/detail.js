@@ -9,7 +9,7 @@ import { clock, duration, plural } from "./format.js";
 import { badges, stateText } from "./list.js";
 import { showSnippets } from "./snippets.js";
 import { streamView } from "./stream.js";
-import { reportsView, summaryView } from "./summary.js";
+import { changesOf, reportsView, summaryView } from "./summary.js";
 import { wiresView } from "./wires.js";
 
 export const TABS = [["summary", "Summary"], ["conversation", "Conversation"], ["wires", "Wires"], ["stream", "Stream"], ["reports", "Repairs"], ["changes", "Changes"]];
@@ -38,8 +38,8 @@ export class FlowDetail {
   async show(id, tab) {
     const isNew = id !== this.id;
     this.tab = TABS.some(([name]) => name === tab) ? tab : this.tab;
-    if (!isNew && this.flow) {
-      this._draw(false);
+    if (!isNew) {
+      if (this.flow && this._drawn !== `${this.id}/${this.tab}`) this._draw(false);
       return;
     }
     this.id = id;
@@ -167,7 +167,7 @@ export class FlowDetail {
 
 /** The tabs that have something to say have a mark. */
 function tabTitles(flow) {
-  const marks = { reports: flow.reports?.length || "", changes: flow.changes?.first_change ? "!" : "", stream: flow.client?.response?.frames?.length || "" };
+  const marks = { reports: changesOf(flow).length || "", changes: flow.changes?.first_change ? "!" : "", stream: flow.client?.response?.frames?.length || "" };
   return TABS.map(([name, text]) => [name, marks[name] ? [text, h("span", { class: "mark" }, String(marks[name]))] : text]);
 }
 

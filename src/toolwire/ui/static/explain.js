@@ -2,6 +2,7 @@
 
 import { answerOf } from "./conversation.js";
 import { readEvents, readRequest } from "./dialects.js";
+import { reasonOf } from "./reasons.js";
 import { bytes, duration, number, percent, plural } from "./format.js";
 
 const PARTS = { system: "the system prompt", tools: "the list of tools", model: "the model name", settings: "the settings" };
@@ -65,7 +66,9 @@ function describeAnswer(flow) {
 }
 
 function openCall(flow) {
-  return flow.outcome === "ok" ? null : answerOf(flow)?.parts.find((part) => part.type === "call" && part.isOpen);
+  if (flow.outcome === "ok") return null;
+  const isOpen = (part) => part.type === "call" && part.isOpen;
+  return readEvents(flow.events).parts.find(isOpen) || answerOf(flow)?.parts.find(isOpen);
 }
 
 function finishFindings(flow) {
@@ -86,9 +89,9 @@ function reportFindings(flow) {
   const count = (kind) => (flow.reports || []).filter((report) => report.kind === kind);
   const found = [];
   const [repairs, corrections, losses] = [count("repair"), count("correction"), count("loss")];
-  if (repairs.length) found.push({ level: "warn", title: `${plural(repairs.length, "repair")}: the client received something else than the other side wrote`, text: sentence(repairs[0].text) + more(repairs), tab: "reports" });
-  if (corrections.length) found.push({ level: "warn", title: `${plural(corrections.length, "correction")}: the model was asked again`, text: sentence(corrections[0].text) + more(corrections), tab: "reports" });
-  if (losses.length) found.push({ level: "info", title: `${plural(losses.length, "loss", "losses")}: the other side cannot express it`, text: sentence(losses[0].text) + more(losses), tab: "reports" });
+  if (repairs.length) found.push({ level: "warn", title: repairs.every((one) => one.tool) ? `${plural(repairs.length, "repair")}: the client received other arguments than the model wrote` : `${plural(repairs.length, "repair")}: the gateway changed what was not valid`, text: sentence(reasonOf(repairs[0])) + more(repairs), tab: "reports" });
+  if (corrections.length) found.push({ level: "warn", title: `${plural(corrections.length, "correction")}: the model was asked again`, text: sentence(reasonOf(corrections[0])) + more(corrections), tab: "reports" });
+  if (losses.length) found.push({ level: "info", title: `${plural(losses.length, "loss", "losses")}: the other side cannot express it`, text: sentence(reasonOf(losses[0])) + more(losses), tab: "reports" });
   return found;
 }
 
@@ -106,7 +109,9 @@ function resultFindings(flow) {
 }
 
 function pathFinding(flow) {
-  const how = flow.verbatim
+  const how = flow.verbatim && flow.took_over
+    ? `The bytes of the back end passed unchanged until something irregular (${flow.took_over}); from there the gateway wrote the answer again.`
+    : flow.verbatim
     ? "Client and back end use the same dialect and nothing had to change, so the bytes passed unchanged."
     : flow.translated ? `The bytes were translated: ${flow.translated}.` : flow.backend ? "The request was translated." : "";
   const route = flow.route ? `Route: ${flow.route}.` : "";

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { h, replace } from "./dom.js";
 import { STATES, TERMS, parseFilter } from "./filter.js";
-import { clock, duration, number, compact } from "./format.js";
+import { clock, compact, duration, number, plural } from "./format.js";
 
 const ROW = 60;
 const SPARE = 8;
@@ -149,7 +149,7 @@ export class FlowList {
 
   _describe() {
     const all = this.store.ordered.length;
-    this.status.textContent = this.shown.length === all ? `${number(all)} flows` : `${number(this.shown.length)} of ${number(all)} flows`;
+    this.status.textContent = this.shown.length === all ? plural(all, "flow") : `${number(this.shown.length)} of ${number(all)} flows`;
     this.clear.hidden = all === 0;
     this.empty.hidden = this.shown.length > 0;
     this.scroller.hidden = this.shown.length === 0;

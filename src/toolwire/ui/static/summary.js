@@ -4,17 +4,18 @@ import { h } from "./dom.js";
 import { textsOf } from "./conversation.js";
 import { explain } from "./explain.js";
 import { cost, dateTime, duration, number, percent, plural } from "./format.js";
+import { reasonOf } from "./reasons.js";
 import { timingBar } from "./stream.js";
 import { beforeAfter } from "./text_view.js";
 
-const KINDS = { repair: "Repaired", loss: "Lost", correction: "Corrected", fault: "Fault" };
+const KINDS = { repair: "Repaired", loss: "Lost", correction: "Corrected" };
 
 export function summaryView(flow, open) {
   const findings = explain(flow);
   return h("div", { class: "summary" },
     h("section", { class: "findings", "aria-label": "What happened" }, findings.map((finding) => h("div", { class: `finding ${finding.level}` },
       h("h3", null, finding.title), h("p", null, finding.text), finding.tab && open && h("button", { type: "button", class: "quiet small", onclick: () => open(finding.tab) }, "Show")))),
-    (flow.reports || []).length > 0 && h("section", null, h("h3", null, "Changes by the gateway"), reportsList(flow)),
+    changesOf(flow).length > 0 && h("section", null, h("h3", null, "Changes by the gateway"), reportsList(flow)),
     h("section", null, h("h3", null, "Tokens"), contextBar(flow)),
     h("section", null, h("h3", null, "Time"), timingBar(flow)),
     flow.calls.length > 0 && h("section", null, h("h3", null, "Calls"), callTable(flow)),
@@ -38,14 +39,19 @@ export function contextBar(flow) {
 }
 
 export function reportsView(flow) {
-  if (!(flow.reports || []).length) return h("p", { class: "muted" }, "The gateway changed nothing that it has to report: no repair, no loss, no correction.");
+  if (!changesOf(flow).length) return h("p", { class: "muted" }, "The gateway changed nothing that it has to report: no repair, no loss, no correction.");
   return h("div", { class: "reports-page" }, reportsList(flow));
 }
 
+/** Faults are the end of a flow, not a change. */
+export function changesOf(flow) {
+  return (flow.reports || []).filter((report) => report.kind !== "fault");
+}
+
 export function reportsList(flow) {
-  return h("div", { class: "reports" }, flow.reports.map((report) => h("article", { class: `report ${report.kind}` },
+  return h("div", { class: "reports" }, changesOf(flow).map((report) => h("article", { class: `report ${report.kind}` },
     h("header", null, h("span", { class: `badge ${report.kind}` }, KINDS[report.kind] || report.kind), report.tool && h("code", null, report.tool), report.code && h("span", { class: "muted" }, report.code), h("span", { class: "grow" }), report.where && h("code", { class: "muted" }, report.where)),
-    h("p", null, report.text),
+    h("p", null, reasonOf(report)),
     beforeAndAfter(flow, report))));
 }
 
@@ -72,7 +78,7 @@ function factsView(flow) {
     ["Back end", flow.backend],
     ["Route", flow.route],
     ["Dialects", flow.backend_dialect ? `${flow.dialect} → ${flow.backend_dialect}` : flow.dialect],
-    ["Path of the bytes", flow.verbatim ? "verbatim" : flow.translated ? `translated: ${flow.translated}` : "translated"],
+    ["Path of the bytes", flow.verbatim ? (flow.took_over ? `verbatim until: ${flow.took_over}` : "verbatim") : flow.translated ? `translated: ${flow.translated}` : "translated"],
     ["Streamed", flow.stream ? "yes" : "no"],
     ["Requests to the back end", plural(flow.upstream?.length ?? 0, "request")],
     ["Total time", duration(flow.timings?.total)],

@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { partView } from "./conversation.js";
 import { readAnswer } from "./dialects.js";
+import { reasonOf } from "./reasons.js";
 import { bytes, duration, plural } from "./format.js";
 import { bodyView, jsonTree, longText } from "./text_view.js";
 
@@ -35,7 +36,7 @@ function wireView(wire, title = "") {
 /** What a back end exchanges that is not reached over HTTP. */
 function messagesView(messages) {
   return h("details", { class: "fold", open: messages.length < 30 }, h("summary", null, plural(messages.length, "message")),
-    messages.slice(0, 500).map((one) => h("details", { class: `frame ${one.direction === "in" ? "upstream" : "client"}` }, h("summary", null, h("span", { class: "t" }, duration(one.t)), h("span", { class: "who" }, one.direction), h("span", { class: "title" }, one.kind), h("span", { class: "muted" }, bytes(one.size))), bodyView(one.data, { depth: 2 }))));
+    messages.slice(0, 500).map((one) => h("details", { class: `frame ${one.direction === "received" ? "upstream" : "client"}` }, h("summary", null, h("span", { class: "t" }, duration(one.t)), h("span", { class: "who" }, one.direction), h("span", { class: "title" }, one.kind), h("span", { class: "muted" }, bytes(one.size))), bodyView(one.data, { depth: 2 }))));
 }
 
 function note(message) {
@@ -67,8 +68,8 @@ function canonicalView(flow) {
   };
   add(0);
   return h("div", { class: "canonical-body" },
-    h("dl", { class: "facts" }, fact("Route", flow.route), fact("Path", flow.verbatim ? "bytes unchanged (verbatim)" : flow.translated ? `translated: ${flow.translated}` : "translated"), fact("Model", flow.sent_model && flow.sent_model !== flow.model ? `${flow.model} → ${flow.sent_model}` : flow.model)),
-    (flow.reports || []).map((report) => h("p", { class: `note ${report.kind}` }, h("span", { class: `badge ${report.kind}` }, report.kind), " ", report.text)),
+    h("dl", { class: "facts" }, fact("Route", flow.route), fact("Path", flow.verbatim ? (flow.took_over ? `bytes unchanged until: ${flow.took_over}` : "bytes unchanged (verbatim)") : flow.translated ? `translated: ${flow.translated}` : "translated"), fact("Model", flow.sent_model && flow.sent_model !== flow.model ? `${flow.model} → ${flow.sent_model}` : flow.model)),
+    (flow.reports || []).map((report) => h("p", { class: `note ${report.kind}` }, h("span", { class: `badge ${report.kind}` }, report.kind), " ", reasonOf(report))),
     rows.length ? box : h("p", { class: "muted" }, "No event recorded."));
 }
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fcntl import F_DUPFD, fcntl
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,9 @@ class Page:
         """The first true value of the expression."""
         deadline = time.monotonic() + seconds
         while True:
-            found = self.value(f"(() => {{ try {{ return {script}; }} catch (fault) {{ return null; }} }})()")
+            found = self.value(
+                f"(() => {{ try {{ const found = {script}; return found instanceof Node || found; }} catch (fault) {{ return null; }} }})()"
+            )
             if found:
                 return found
             if time.monotonic() > deadline:
@@ -218,8 +221,6 @@ def chromium(folder: Path) -> Iterator[Chromium]:
         (folder / "browser.log").open("wb") as log,
     ):
         environment = {"PATH": os.environ["PATH"], "HOME": short, "TMPDIR": short, "LANG": "C.UTF-8", "TZ": "UTC"}
-        # The browser reads commands from descriptor 3 and answers on 4.
-        shell = f'exec "$@" 3<&{commands_in} 4>&{answers_out}'
         command = [
             str(program()),
             *_FLAGS,
@@ -227,12 +228,20 @@ def chromium(folder: Path) -> Iterator[Chromium]:
             "--remote-debugging-pipe",
             "about:blank",
         ]
+
+        def connect() -> None:
+            """The browser reads commands from descriptor 3 and answers on 4. The others may have these numbers."""
+            source, target = fcntl(commands_in, F_DUPFD, 10), fcntl(answers_out, F_DUPFD, 10)
+            os.dup2(source, 3)
+            os.dup2(target, 4)
+
         process = subprocess.Popen(
-            ["/bin/sh", "-c", shell, "sh", *command],
+            command,
             env=environment,
             stdout=log,
             stderr=log,
-            pass_fds=(commands_in, answers_out),
+            pass_fds=(3, 4),
+            preexec_fn=connect,
             start_new_session=True,
         )
         os.close(commands_in)
@@ -243,7 +252,6 @@ def chromium(folder: Path) -> Iterator[Chromium]:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             os.close(commands)
-            time.sleep(0)
 
 
 def _write(descriptor: int, data: bytes) -> None:

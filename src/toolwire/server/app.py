@@ -31,6 +31,7 @@ from ..offload import LARGE, offload
 from ..pipeline.search import Searching
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
+from ..telemetry.batch import RecordBatch
 from ..telemetry.hourly import HourlyCounts
 from ..telemetry.prometheus import Prometheus
 from ..types import LOOP_HEADER, REACHED_BOUND, JsonObject, Request
@@ -79,6 +80,7 @@ class App:
         self._tracer = Tracer(config, self._log.say)
         self._metrics = Prometheus()
         self._history = HourlyCounts()
+        self._closed = RecordBatch(self._count)
         self._recorder: Recorder | None = None
         self._collector = Collector()
         self._flows = recorder_for(config)
@@ -158,6 +160,7 @@ class App:
     async def stop(self) -> None:
         self._is_ready = False
         self._collector.stop()
+        self._closed.flush()
         if self._recorder is not None:
             await self._recorder.stop()
         if self._state is not None:
@@ -168,6 +171,7 @@ class App:
             await self._transport.close()
         if self._flows is not None:
             await self._flows.stop()
+        self._closed.flush()
         self._tracer.stop()
         self._log.close()
 
@@ -267,14 +271,18 @@ class App:
 
     def _close(self, record: Record) -> None:
         record.ended = time.monotonic()
-        self._metrics.closed(record)
-        self._history.closed(record)
-        self._log.request(record)
+        self._closed.add(record)
         if record.flow is not None:
             record.flow.end()
 
+    def _count(self, record: Record) -> None:
+        self._metrics.closed(record)
+        self._history.closed(record)
+        self._log.request(record)
+
     async def _stats(self, hours: int) -> list[JsonObject]:
         assert self._recorder is not None
+        self._closed.flush()
         return await hourly_stats(self._recorder, hours, time.time())
 
     async def _describe_models(
@@ -447,6 +455,7 @@ class App:
         return self._runtime
 
     async def _show_metrics(self, reply: Reply) -> None:
+        self._closed.flush()
         await reply.whole(200, self._metrics.render(), "text/plain; version=0.0.4; charset=utf-8")
 
     async def _describe(self, mount: Mount, reply: Reply) -> None:

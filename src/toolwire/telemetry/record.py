@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -40,7 +41,7 @@ class Record(Struct, kw_only=True):
     first_token: float = 0.0
     ended: float = 0.0
     tally: CallTally = field(default_factory=CallTally)
-    history: Counter[str] = field(default_factory=Counter)  # repairs of the history by kind
+    history: Counter[str] = field(default_factory=partial(Counter.__new__, Counter))  # repairs of the history by kind
     has_reached_bound: bool = False  # this request is the last one that the agent's task may make
     usage: Usage | None = None
     losses: list[Loss] = []

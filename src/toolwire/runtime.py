@@ -15,7 +15,7 @@ from .catalog.models import Catalog
 from .catalog.router import Route, Router
 from .config.policy import Policy
 from .dialects import FRONTS
-from .dialects.base import AnswerContext
+from .dialects.base import AnswerContext, ResponseEncoder
 from .dialects.shared.requests import foreign_members, with_effort
 from .errors import BadRequest
 from .ids import new_id
@@ -70,19 +70,7 @@ class Runtime:
             self._simulate(job, error)
             return await self.step(request, record, owner, history)
         turn = self._turn(job, watcher, is_raw=watcher is not None)
-        context = AnswerContext(
-            request=job.received,
-            mint=new_id,
-            now=int(time.time()),
-            is_renamed=job.is_renamed,
-            is_kept=job.stored is not None and job.stored.is_here,
-            answer_id="" if job.stored is None else job.stored.answer_id,
-            clock=time.monotonic,
-            started=record.started,
-        )
-        dialect = FRONTS[request.origin]
-        make_encoder = partial(dialect.stream_encoder if request.stream else dialect.body_encoder, context)
-        return Answer(job, reader, turn, pipe_for(job, reader, turn, make_encoder))
+        return Answer(job, reader, turn, pipe_for(job, reader, turn, partial(_encoder_for, job)))
 
     async def answer(
         self, request: Request, record: Record, owner: str = "", *, is_guarded: bool = False
@@ -202,7 +190,8 @@ class Runtime:
             if record.is_verbatim and job.model != request.model:
                 names = request.model, job.model
                 wire = await offload(with_model, wire, *names) if len(wire) > LARGE else with_model(wire, *names)
-            request = replace(request, model=job.model, wire=wire)
+            if job.model != request.model:
+                request = replace(request, model=job.model, wire=wire)
             reply = await backend.open(request, is_verbatim=record.is_verbatim)
         except BadJson as fault:
             raise BadRequest(f"the request cannot be encoded: {fault}.", code="invalid_json") from None
@@ -225,3 +214,18 @@ class Runtime:
         )
         await self._preparation.complete_history(job)
         return job.stored
+
+
+def _encoder_for(job: Job) -> ResponseEncoder:
+    """In the dialect of the client. An answer that is sent verbatim needs none."""
+    context = AnswerContext(
+        request=job.received,
+        mint=new_id,
+        now=int(time.time()),
+        is_renamed=job.is_renamed,
+        is_kept=job.stored is not None and job.stored.is_here,
+        answer_id="" if job.stored is None else job.stored.answer_id,
+        clock=time.monotonic,
+        started=job.record.started,
+    )
+    return FRONTS[job.received.origin].encoder(context)

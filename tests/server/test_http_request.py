@@ -191,3 +191,41 @@ def test_everybody_who_waits_hears_of_the_end(is_answered: bool) -> None:
 
     asyncio.run(main())
     assert application.received == [{"type": "http.request", "body": b"", "more_body": False}, *[DISCONNECT] * 4]
+
+
+UPLOAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
+
+
+class Taking(Scripted):
+    """Takes the body at once if it is there, then waits for the end of the request."""
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        self.taken = [receive.take_body(), receive.take_body()]
+        self.disconnects = 0
+        receive.watch(self._disconnect)
+        await super().__call__(scope, receive, send)
+
+    def _disconnect(self) -> None:
+        self.disconnects += 1
+
+
+def test_a_body_that_has_arrived_is_taken_once_without_waiting() -> None:
+    application = Taking(start(200, length(0)), body(b""))
+    answered(application, UPLOAD + b"body")
+    assert application.taken == [b"body", None]
+    assert application.disconnects == 0  # the response was complete when the client left
+
+
+def test_a_body_that_is_still_on_its_way_is_received() -> None:
+    application = Taking(start(200, length(0)), body(b""), reads=2)
+    answered(application, UPLOAD + b"bo", b"dy")
+    assert application.taken == [None, None]
+    assert b"".join(message["body"] for message in application.received) == b"body"
+
+
+def test_a_watch_reports_that_the_client_has_disconnected() -> None:
+    application = Taking(reads=1)
+    answered(application, UPLOAD + b"body")
+    assert application.taken == [b"body", None]
+    assert application.disconnects == 1
+    assert application.received == [{"type": "http.disconnect"}]

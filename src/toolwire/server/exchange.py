@@ -18,6 +18,7 @@ from ..runtime import Runtime
 from ..telemetry import Record
 from ..types import Request
 from ..wire.exact_json import encode
+from .http_request import HttpRequest
 from .reply import EventStream, Reply, answer_headers, debug_header
 
 T = TypeVar("T")
@@ -53,16 +54,15 @@ class Exchange:
         """Raises GatewayError until the first byte is sent, ClientGone when the client disconnects."""
         task = asyncio.current_task(self._loop)
         assert task is not None
-        watcher = asyncio.ensure_future(receive(), loop=self._loop)
         is_gone = False
 
-        def disconnect(_: object) -> None:
+        def disconnect() -> None:
             nonlocal is_gone
             if not self._is_ending:  # else the server reports the end of the response
                 is_gone = True
                 task.cancel()
 
-        watcher.add_done_callback(disconnect)
+        unwatch = _watch(receive, disconnect, self._loop)
         try:
             if request.stream:
                 await self._stream(request, reply)
@@ -74,8 +74,7 @@ class Exchange:
                 raise ClientGone from None
             await self._stop(request, reply)
         finally:
-            watcher.remove_done_callback(disconnect)
-            watcher.cancel()
+            unwatch()
             if self._answer is not None:
                 await self._answer.release()
 
@@ -146,6 +145,15 @@ class Exchange:
     def _note_first_byte(self) -> None:
         self._record.status = 200
         self._record.first_byte = time.monotonic()
+
+
+def _watch(receive: Receive, disconnect: Callable[[], None], loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+    """Call disconnect() when the client has disconnected, until the function that is returned is called."""
+    if isinstance(receive, HttpRequest):
+        return receive.watch(disconnect)
+    end = asyncio.ensure_future(receive(), loop=loop)
+    end.add_done_callback(lambda done: None if done.cancelled() else disconnect())
+    return end.cancel  # type: ignore[return-value] # what it returns does not matter
 
 
 async def while_here(receive: Receive, work: Coroutine[Any, Any, T], stop: Callable[[], None] | None = None) -> T:
@@ -225,6 +233,10 @@ async def read_body(
     length = headers.get("content-length", "")
     if length.isdigit() and int(length) > limit:
         raise _too_large(limit)
+    if isinstance(receive, HttpRequest) and (body := receive.take_body()) is not None:
+        if len(body) > limit:
+            raise _too_large(limit)
+        return body
     running = loop or asyncio.get_running_loop()
     task = asyncio.current_task(running)
     assert task is not None

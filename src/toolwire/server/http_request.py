@@ -1,12 +1,13 @@
 """One HTTP request as the ASGI application sees it: receive() returns its body, send() writes its response.
 
-The response's head is written together with the first bytes of its body: one system call and one packet instead of two.
+The application gets the request itself as `receive`. A caller that knows this class takes a body that has arrived with take_body(), and
+learns by watch() that the client has disconnected: both cost less than waiting for a message. The response's head is written together with the first bytes of its body: one system call and one packet instead of two.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from http import HTTPStatus
 from typing import Any, Protocol, TypeAlias
 
@@ -55,8 +56,9 @@ class HttpRequest:
         self.held = 0  # bytes of the body that the application has not taken
         self._connection = connection
         self._wants_continue = wants_continue
+        self._on_disconnect: Callable[[], None] | None = None
         self._pieces: list[bytes] = []
-        self._news = asyncio.Event()
+        self._news: asyncio.Event | None = None  # created by the first receive() that must wait
         self._is_taken = False  # the application has the whole body
         self._end: asyncio.Future[MutableMapping[str, Any]] | None = None  # that the application waits for
         self._head = b""
@@ -67,17 +69,40 @@ class HttpRequest:
     def add_body(self, data: bytes) -> None:
         self._pieces.append(data)
         self.held += len(data)
-        self._news.set()
+        if self._news is not None:
+            self._news.set()
 
     def complete(self) -> None:
         """The last byte of the body has arrived."""
         self.is_complete = True
-        self._news.set()
+        if self._news is not None:
+            self._news.set()
 
     def disconnect(self) -> None:
         """The client cannot be answered any more: the application hears of it, and what it still sends is dropped."""
         self.is_gone = True
         self._announce_end()
+        if self._on_disconnect is not None:
+            self._on_disconnect()
+
+    def __call__(self) -> Awaitable[MutableMapping[str, Any]]:
+        return self.receive()
+
+    def take_body(self) -> bytes | None:
+        """The body if it has arrived as a whole; None if receive() must wait for it, or has returned some of it."""
+        if not self.is_complete or self._is_taken or self.is_gone or self.is_answered:
+            return None
+        return self._take()
+
+    def watch(self, disconnect: Callable[[], None]) -> Callable[[], None]:
+        """Call disconnect() once the client has disconnected, also if it has already. The function that is returned ends this."""
+        self._on_disconnect = disconnect
+        if self.is_gone:
+            disconnect()
+        return self._unwatch
+
+    def _unwatch(self) -> None:
+        self._on_disconnect = None
 
     def receive(self) -> Awaitable[MutableMapping[str, Any]]:
         """After the whole body only the end can follow. It is awaited by a future, which costs less than a task."""
@@ -92,16 +117,25 @@ class HttpRequest:
             self._wants_continue = False
             if not self._pieces and not self.is_complete:
                 self._connection.write(_CONTINUE)
-        if not (self.is_gone or self.is_answered):
-            await self._news.wait()
+        while not self._has_news:
+            self._news = self._news or asyncio.Event()
             self._news.clear()
+            await self._news.wait()
         if self.is_gone or self.is_answered:
             return {"type": "http.disconnect"}
+        is_complete = self.is_complete
+        return {"type": "http.request", "body": self._take(), "more_body": not is_complete}
+
+    @property
+    def _has_news(self) -> bool:
+        is_new = bool(self._pieces) or (self.is_complete and not self._is_taken)
+        return is_new or self.is_gone or self.is_answered
+
+    def _take(self) -> bytes:
         pieces, self._pieces, self.held = self._pieces, [], 0
         self._is_taken = self.is_complete
         self._connection.body_taken()
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return {"type": "http.request", "body": body, "more_body": not self.is_complete}
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         if self._connection.is_congested and not self.is_gone:
@@ -124,7 +158,8 @@ class HttpRequest:
             self._connection.answered(self)
 
     def _announce_end(self) -> None:
-        self._news.set()
+        if self._news is not None:
+            self._news.set()
         if self._end is not None and not self._end.done():
             self._end.set_result({"type": "http.disconnect"})
 

@@ -302,7 +302,7 @@ class Protocol(asyncio.Protocol):
 
     def _start(self, request: HttpRequest) -> None:
         self.deadline = math.inf
-        task = self.loop.create_task(self._app(request.scope, request.receive, request.send))
+        task = self.loop.create_task(self._app(request.scope, request, request.send))
         self._connections.tasks.add(task)
         task.add_done_callback(partial(self._ended, request))
 

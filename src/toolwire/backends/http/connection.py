@@ -102,9 +102,7 @@ class Response:
         # A new parser for each reply has no state of the last one, and a reply to HEAD, which it knows nothing of, can be ended here.
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self.started = self._last_activity = self._loop.time()
-        self._timer: asyncio.TimerHandle | None = self._loop.call_later(
-            min(timeouts.first_byte, timeouts.idle), self._check_time
-        )
+        connection.check_after(min(timeouts.first_byte, timeouts.idle), self.started)
 
     async def read(self) -> bytes:
         """What was received since the last read, waiting if that is nothing; b"" at the regular end."""
@@ -254,10 +252,11 @@ class Response:
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
-    def _check_time(self) -> None:
-        """One lazy timer: it checks when it fires, and is not rescheduled when bytes are received.
+    def check_time(self) -> None:
+        """Fails if it has waited for too long, else sets when to check again.
 
-        It never sleeps longer than timeouts.idle, so it also covers the change from waiting for the head to waiting for the body.
+        Receiving bytes sets no timer. The time until the next check is never longer than timeouts.idle, so it also covers the change from
+        waiting for the head to waiting for the body.
         """
         connection = self._connection
         if connection is None:
@@ -269,7 +268,7 @@ class Response:
         else:
             remaining = idle if connection.is_paused else self._last_activity + idle - now
         if remaining > 0:
-            self._timer = self._loop.call_later(min(remaining, idle), self._check_time)
+            connection.check_after(min(remaining, idle), now)
             return
         self._fail(self._timeout())
         connection.abort()
@@ -302,11 +301,8 @@ class Response:
         self._wake()
 
     def _detach(self) -> None:
-        """Drop connection, timer and parser. Parser and response refer to each other: this frees them without the garbage collector."""
+        """Drop connection and parser. Parser and response refer to each other: this frees them without the garbage collector."""
         self._connection = self._parser = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
 
 class HttpConnection(asyncio.Protocol):
@@ -330,6 +326,8 @@ class HttpConnection(asyncio.Protocol):
         self.idle_since = 0.0
         self._is_reused = False
         self._response: Response | None = None
+        self._timer: asyncio.TimerHandle | None = None  # one for all exchanges: most end long before it fires
+        self._checked_at = 0.0  # when it fires
         self.on_idle = on_idle
         self._on_lost = on_lost
 
@@ -357,6 +355,20 @@ class HttpConnection(asyncio.Protocol):
             response._fail(response._failure("cut", "was closed on this side."))
         if self.transport is not None:
             self.transport.abort()
+
+    def check_after(self, seconds: float, now: float) -> None:
+        """Have the response check its time after so many seconds, or earlier."""
+        if self._timer is not None:
+            if self._checked_at <= now + seconds:
+                return
+            self._timer.cancel()
+        self._checked_at = now + seconds
+        self._timer = self.loop.call_later(seconds, self._check_time)
+
+    def _check_time(self) -> None:
+        self._timer = None
+        if self._response is not None:
+            self._response.check_time()
 
     def resume(self) -> None:
         self.is_paused = False
@@ -401,6 +413,9 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         response, self._response = self._response, None
         if response is not None:
             response._end_of_connection(self._is_reused, exc)

@@ -175,10 +175,9 @@ class Transport:
     def _take_idle(self, key: PoolKey) -> HttpConnection | None:
         """The one used last: it is the least likely to be closed, and the others expire."""
         idle = self._idle.get(key)
-        oldest = asyncio.get_running_loop().time() - self._idle_seconds
         while idle:
             connection = idle.pop()
-            if connection.is_open and connection.idle_since >= oldest:
+            if connection.is_open and connection.idle_since >= connection.loop.time() - self._idle_seconds:
                 return connection
             connection.abort()
         return None

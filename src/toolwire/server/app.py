@@ -19,8 +19,8 @@ from ..backends.search import build_search
 from ..catalog.router import router_for
 from ..config.file import Config
 from ..config.policy import policy_of
-from ..dialects import FRONTS, FrontDialect
-from ..dialects.base import Decode, Endpoint, match_nothing
+from ..dialects.base import Decode, Endpoint
+from ..dialects.routes import PATHS, find, without_version
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..ids import new_id
 from ..memory.answers import AnswerMemory, storing_backends
@@ -55,15 +55,6 @@ from .ui.routes import Inspector
 _BODY_SECONDS = 120.0
 _CLEAN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _PROBES = frozenset({"/healthz", "/readyz"})
-
-# The route table: exact paths without a version, dialects with other paths, and starts of paths that only decide the dialect of an error.
-_EXACT = {path: (dialect, endpoint) for dialect in FRONTS.values() for path, endpoint in dialect.routes.items()}
-_PATHS = _EXACT | {f"/v1{path}": found for path, found in _EXACT.items()}  # as clients write most of them
-_MATCHING = [dialect for dialect in FRONTS.values() if dialect.match is not match_nothing]
-_STARTS = {path: dialect for path, (dialect, _) in _EXACT.items()} | {
-    dialect.error_paths: dialect for dialect in FRONTS.values() if dialect.error_paths
-}
-_MODELS = Endpoint(task="models")
 
 
 class App:
@@ -199,7 +190,7 @@ class App:
     async def _http(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path: str = scope["path"]
-        exact = _PATHS.get(path)
+        exact = PATHS.get(path)
         if exact is None and self._inspector.serves(path, headers):
             await self._inspector.serve(scope, headers, receive, send)
             return
@@ -408,7 +399,7 @@ class App:
     ) -> None:
         """One request of a WebSocket: as one of POST, but its errors are messages."""
         try:
-            await self._model_request(_EXACT["/responses"][1], decode, headers, receive, reply, record, history)
+            await self._model_request(PATHS["/responses"][1], decode, headers, receive, reply, record, history)
         except GatewayError as error:
             await self._refuse(error, reply, record)
         except Exception as cause:
@@ -467,35 +458,6 @@ def _internal(request_id: str, cause: Exception) -> InternalError:
     fault = InternalError(f"something went wrong inside the gateway; the log has it under {request_id}.")
     fault.__cause__ = cause
     return fault
-
-
-def without_version(path: str) -> str:
-    """Clients may have /v1 in their base URL, or not."""
-    return path.removeprefix("/v1").rstrip("/") or "/"
-
-
-def find(path: str, short: str, query: bytes, headers: Mapping[str, str]) -> tuple[FrontDialect, Endpoint | None]:
-    """short: the path without its version. Without an endpoint the dialect is that of the error."""
-    if (exact := _EXACT.get(short)) is not None:
-        return exact
-    for dialect in _MATCHING:
-        if (endpoint := dialect.match(path, query)) is not None:
-            return dialect, endpoint
-    dialect = dialect_of(short, headers)
-    if short == "/models":
-        return dialect, _MODELS
-    if short.startswith("/models/"):
-        return dialect, Endpoint(task="model", model=short.removeprefix("/models/"))
-    return dialect, None
-
-
-def dialect_of(path: str, headers: Mapping[str, str]) -> FrontDialect:
-    """By the start of the path, else by the headers."""
-    path = path.removeprefix("/v1")
-    for start, dialect in _STARTS.items():
-        if path.startswith(start):
-            return dialect
-    return next((dialect for dialect in reversed(FRONTS.values()) if dialect.claims(headers)), FRONTS["chat"])
 
 
 async def _front_page(reply: Reply) -> None:

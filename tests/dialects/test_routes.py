@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.server.app import dialect_of, find, without_version
+from toolwire.dialects.routes import dialect_of, find, without_version
 
 
 @pytest.mark.parametrize(

@@ -184,8 +184,8 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 _HOSTED = frozenset({"hosted"})  # many servers have some of their own, and clients that use them know the server
-# declared: tools that a message declares for the rest of the conversation.
-ALL_KINDS = frozenset({"custom", "namespace", "typed", "hosted", "deferred", "declared"})
+# declared: tools that a message declares for the rest of the conversation. programs: tools that only programs of the model may call.
+ALL_KINDS = frozenset({"custom", "namespace", "typed", "hosted", "deferred", "declared", "programs"})
 
 # Without metadata, which OpenAI's Chat Completions refuses beside store = false.
 _OPENAI_MEMBERS = frozenset(

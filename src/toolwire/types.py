@@ -115,8 +115,8 @@ class Source(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """is_head: it came from (and belongs in) the request's own field for instructions. declares_tools: its source brings tools,
-    which are among those of the request; the message itself may say nothing.
+    """is_head: it came from (and belongs in) the request's own field for instructions. declares_tools: its source brings tools
+    or settings, which are among those of the request; the message itself may say nothing.
 
     Whoever changes parts must drop source: use with_parts.
     """
@@ -137,7 +137,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     takes, and schema says the same for others. hosted: run by the back end, known by its source alone.
 
     label is the name for back ends that have no namespaces, "" where the name itself will do; namespace_description is what the
-    client says of the namespace as a whole. A deferred tool is not shown until the client finds it.
+    client says of the namespace as a whole. A deferred tool is not shown until the client finds it. is_direct: the model may call it
+    itself; otherwise only programs may, which the model writes and its provider runs.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     label: str = ""
     grammar: str = ""
     is_deferred: bool = False
+    is_direct: bool = True
     extra: Extra = {}
     source: Source | None = None
 

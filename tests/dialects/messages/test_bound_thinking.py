@@ -1,4 +1,4 @@
-"""Bodies for newer models: thinking that may be dropped, choices that are not forced, and reports of dropped thinking."""
+"""Bodies for newer models: thinking that may be dropped, and choices that are not forced."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.dialects.messages.bound_thinking import dropped_thinking, with_dropped_blocks, with_free_choice
-from toolwire.events import Noted
-from toolwire.types import Loss
+from toolwire.dialects.messages.bound_thinking import with_dropped_blocks, with_free_choice
 
 
 def dropping(**members: Any) -> Any:
@@ -49,15 +47,3 @@ def test_a_forced_choice_becomes_free() -> None:
     assert json.loads(changed) == {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}
     for other in ({}, {"tool_choice": {"type": "auto"}}, {"tool_choice": "any"}):
         assert with_free_choice(json.dumps(other).encode()) is None
-
-
-def test_dropped_thinking_is_one_loss() -> None:
-    dropped = {"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "prefix_binding_mismatch"}
-    allowed = {"type": "thinking_mismatch_allowed", "path": "messages.3.content.0", "reason": "prefix_binding_mismatch"}
-    (event,) = dropped_thinking({"input_transformations": [allowed, dropped, dropped, None]})
-    assert isinstance(event, Noted)
-    assert event.note == Loss(
-        "reasoning.dropped", "messages.1.content.0", "the back end dropped it: prefix_binding_mismatch (2 times)"
-    )
-    for nothing in ([allowed], [], None, "x"):
-        assert dropped_thinking({"input_transformations": nothing}) == []

@@ -174,8 +174,13 @@ def test_a_stream_adds_the_item_once_it_is_known(name: str) -> None:
         Finished(choices=(Choice(reason="tool_calls"),), usage=Usage(input=1, output=1)),
     ]
     data = [json.loads(line[6:]) for line in out("responses", events).decode().split("\n") if line.startswith("data: ")]
+    commands = [event for event in data if ".shell_call_command." in event["type"]]
+    data = [event for event in data if event not in commands]
     kinds = [event["type"] for event in data]
     assert kinds[2:] == ["response.output_item.added", "response.output_item.done", "response.completed"]
+    told = [(event["type"].rpartition(".")[2], event.get("command", event.get("delta"))) for event in commands]
+    expected = ARGUMENTS[name]["commands"] if name == "shell" else []
+    assert told == [pair for one in expected for pair in (("added", ""), ("delta", one), ("done", one))]
     assert data[3]["item"] == data[4]["response"]["output"][0] == {**data[2]["item"], "status": "completed"}
     chosen = data[3]["item"][TYPED[name].member] if TYPED[name].member else data[3]["item"]
     assert chosen.items() >= ARGUMENTS[name].items()

@@ -25,6 +25,7 @@ class _Names(NamedTuple):
 _HALVES = {
     "messages": (_Names("_tool_use", "id", "_tool_result", "tool_use_id"),),
     "responses": (
+        _Names("program", "call_id", "program_output", "call_id"),
         _Names("_call", "call_id", "_output", "call_id"),
         _Names("_approval_request", "id", "_approval_response", "approval_request_id", may_wait=True),
     ),

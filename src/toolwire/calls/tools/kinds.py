@@ -1,7 +1,7 @@
 """Tools of every kind on back ends that know only functions: translated before the request, restored on the calls that come back.
 
 A tool in a namespace gets a flat name, a freeform tool becomes a function with one text, a typed tool a function by its schema. Hosted
-tools cannot run here and are dropped. Tools that a message declares are offered in the list, and the message is sent without them. Past
+tools cannot run here and are dropped, and so are tools that only programs may call. Tools that a message declares are offered in the list, and the message is sent without them. Past
 calls are rewritten in the same way, so that the history matches the offered tools.
 """
 
@@ -156,6 +156,7 @@ class _Knows(Struct, frozen=True):
             (tool.kind == "function" or tool.kind in self.native)
             and (not tool.namespace or "namespace" in self.native)
             and (not tool.is_deferred or "deferred" in self.native)
+            and (tool.is_direct or "programs" in self.native)
             and (not self.longest or (len(tool.name) <= self.longest and has_legal_letters(tool.name)))
         )
 
@@ -220,6 +221,10 @@ def _offered(tools: tuple[Tool, ...], knows: _Knows, names: ToolNames, losses: l
                 continue
             why = "it is run by the client's provider, and this back end has no such tool"
             losses.append(Loss("tool.hosted", f'tools "{tool.name[:60]}"', why))
+            continue
+        if not tool.is_direct and "programs" not in knows.native:
+            why = "only programs may call it, and this back end runs none; it is not offered"
+            losses.append(Loss("tool.allowed_callers", f'tools "{tool.name[:60]}"', why))
             continue
         label = labels[index]
         if knows.tool(tool) and label == tool.name:

@@ -16,8 +16,8 @@ from ...wire.sse import Frame
 from ..base import cut, excerpt, garbage
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark, object_in
 from ..shared.errors import error_details
-from .bound_thinking import dropped_thinking
 from .errors import stream_error
+from .reports import reports
 from .shapes import NAME, REASONS, Piece, citation_in, read_delta, reason_of, usage_in
 
 _MESSAGE = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
@@ -28,7 +28,6 @@ _MEMBERS = {
     "thinking_delta": "thinking",
     "signature_delta": "signature",
 }
-_CHANGED = "input_transformations"
 _LATEST = 8  # number of recent blocks to search for the block of a stray delta
 _NAMELESS = "the back end sent a tool call without a name."
 
@@ -144,7 +143,7 @@ class MessagesStreamDecoder(FrameDecoder):
                 usage=usage_in(self._usage) if self._usage else None,
                 extra=extra,
             ),
-            *(dropped_thinking(message) if _CHANGED in message else ()),
+            *reports(message, self._request.origin),
         ]
 
     def _begin(self) -> list[Event]:
@@ -288,8 +287,7 @@ class MessagesStreamDecoder(FrameDecoder):
 
     def _end_of_message(self, value: JsonObject) -> list[Event]:
         events = self._begin()
-        if _CHANGED in value:
-            events += dropped_thinking(value)
+        events += reports(value, self._request.origin)
         delta, usage = value.get("delta"), value.get("usage")
         if not isinstance(delta, dict) or not {"stop_reason", "stop_sequence"} <= set(delta) or self.is_ending:
             self.irregular = self.irregular or "a second end, or one without its members"
@@ -369,8 +367,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     is_regular = is_regular and all(not _has_faults(block) for block in content)
     answer = FoldedAnswer(started=started, parts=parts, finished=Finished(choices=(choice,), usage=counted))
     events = unfold(answer)
-    if _CHANGED in value:
-        events[1:1] = dropped_thinking(value)
+    events[1:1] = reports(value, request.origin)
     return events, "" if is_regular else "an id, usage, stop reason or a call's member is missing"
 
 

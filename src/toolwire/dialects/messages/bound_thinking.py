@@ -6,8 +6,7 @@ writes the same prefix in every request of a conversation. Where a client has ch
 
 from __future__ import annotations
 
-from ...events import Event, Noted
-from ...types import Json, JsonObject, Loss
+from ...types import JsonObject
 from ...wire.exact_json import encode, object_of
 
 _BEHAVIOR = "prefix_mismatch_behavior"
@@ -43,21 +42,6 @@ def free_choice(choice: JsonObject) -> JsonObject | None:
     if choice.get("type") not in _FORCED:
         return None
     return {**{key: value for key, value in choice.items() if key != "name"}, "type": "auto"}
-
-
-def dropped_thinking(answer: JsonObject) -> list[Event]:
-    """A loss if the provider reports that it dropped thinking of the request."""
-    given = answer.get("input_transformations")
-    dropped = [one for one in given if _is_dropped(one)] if isinstance(given, list) else []
-    if not dropped:
-        return []
-    count = f" ({len(dropped)} times)" if len(dropped) > 1 else ""
-    why = f"the back end dropped it: {str(dropped[0].get('reason'))[:60]}{count}"
-    return [Noted(note=Loss("reasoning.dropped", str(dropped[0].get("path"))[:60], why))]
-
-
-def _is_dropped(entry: Json) -> bool:
-    return isinstance(entry, dict) and entry.get("type") == "thinking_dropped"
 
 
 def _object(body: bytes) -> JsonObject:

@@ -50,6 +50,7 @@ from ..shared.media.data import from_text, from_url
 from ..shared.requests import NO_SUMMARY
 from ..shared.sealed_reasoning import WIRE_MARK, is_sealed, unseal
 from ..shared.tool_lists import TOOL_LISTS
+from .instructions import INSTRUCTION, with_settings
 from .shapes import NAME
 from .tools_in import CHANGES, tools_in
 
@@ -77,6 +78,7 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "
 _THINKING = frozenset({"type", "budget_tokens", "display"})
 _OUTPUT = frozenset({"effort", "format"})
 _DISPLAYS = {"summarized": "auto", "omitted": NO_SUMMARY}  # what the client wants to see of the thinking
+_MESSAGE = frozenset({"role", "content"})
 _TEXT = frozenset({"type", "text"})
 _CALL = frozenset({"type", "id", "name", "input"})
 _STREAMED = frozenset({"partial_json", "index"})  # left by clients that collect a stream
@@ -110,6 +112,9 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
     is_moved = _BETA not in headers and not {message.role for message in found}.isdisjoint(_INSTRUCTIONS)
     if is_moved:
         top, head, found = _without_system_messages(top, head, found, reader)
+    thinking = _thinking(top)
+    if any(message.role == "system" for message in found):
+        found, thinking = with_settings(found, thinking)
     messages, tools = (*head, *found), tools_in(top)
     if not tools and "tool_choice" in top:
         top = without_choice(top, reader)
@@ -123,7 +128,7 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         parallel_calls=_parallel(choice),
         max_tokens=count_or_none(top, "max_tokens", least=1),
         sampling=_sampling(top),
-        thinking=_thinking(top),
+        thinking=thinking,
         output=_output(top),
         stream=flag_or_none(top, "stream") or False,
         stream_usage=True,
@@ -223,12 +228,12 @@ def message_in(item: Any, where: str) -> Message:
     role = _ROLES.get(given := need_text(item, "role", where))
     if role is None:
         raise wrong(f"{where}.role", given, "one of user, assistant, system")
-    if "content" not in item:
+    if "content" not in item and not (role == "system" and "output_config" in item):
         raise missing(f"{where}.content", "a string or an array of blocks")
     if len(item) > 2 and has_foreign_members(item):
         raise wrong(where, "members of an answer", "members of a message")
     read = _assistant_part if role == "assistant" else _user_part
-    parts = _content(item["content"], f"{where}.content", read)
+    parts = _content(item.get("content", ""), f"{where}.content", read)
     count = len(parts)
     if role == "system":  # tool changes are part of request.tools
         parts = tuple(part for part in parts if not isinstance(part, Opaque) or part.value["type"] not in CHANGES)
@@ -236,8 +241,8 @@ def message_in(item: Any, where: str) -> Message:
         role=role,
         parts=parts,
         declares_tools=len(parts) < count,
-        extra=rest(item, frozenset({"role", "content"}), NAME),
-        source=None if role == "assistant" and _has_seal(item["content"]) else Source(NAME, item),
+        extra=rest(item, INSTRUCTION if role == "system" else _MESSAGE, NAME),
+        source=None if role == "assistant" and _has_seal(item.get("content")) else Source(NAME, item),
     )
 
 

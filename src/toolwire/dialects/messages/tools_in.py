@@ -7,7 +7,7 @@ from typing import Any
 
 from ...types import JsonObject, Source, Tool
 from ...wire.fields import flag_or_none, list_or_none, missing, need_name, need_object, rest, text_or_none
-from ..shared.requests import CACHE_HINT
+from ..shared.requests import CACHE_HINT, is_direct
 from ..shared.tool_lists import TOOL_LISTS
 from .shapes import NAME
 from .typed_tools import schema_for
@@ -94,6 +94,7 @@ def _tool(item: Any, where: str) -> Tool:
         schema=need_object(item["input_schema"], f"{where}.input_schema"),
         strict=flag_or_none(item, "strict", where),
         is_deferred=flag_or_none(item, "defer_loading", where) or False,
+        is_direct=is_direct(item),
         extra=rest(item, _TOOL, NAME),
         source=Source(NAME, item),
     )
@@ -112,6 +113,7 @@ def _builtin(item: JsonObject, kind: str) -> Tool:
         schema=told.schema,
         kind="typed",
         is_deferred=item.get("defer_loading") is True,
+        is_direct=is_direct(item),
         extra={NAME: {CACHE_HINT: item[CACHE_HINT]}} if CACHE_HINT in item else {},
         source=Source(NAME, item),
     )

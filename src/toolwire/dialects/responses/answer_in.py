@@ -13,9 +13,9 @@ from ...wire.fields import text_in
 from ...wire.sse import Frame
 from ..base import cut, excerpt, garbage
 from ..shared.answer_in import FrameDecoder, OpenCallPart, OpenPart, is_mark, object_in
-from .body_in import NAMELESS, body_events, failure, is_counted, members, reason_of, started
+from .body_in import LOST_PHASE, NAMELESS, body_events, failure, is_counted, members, reason_of, started
 from .open_items import CALLS, OpenItem, OpenItems, matched, same_part
-from .shapes import NAME, call_in, citation_in, parts_in, read_delta, usage_in
+from .shapes import NAME, call_in, citation_in, parts_in, phase_in, read_delta, usage_in
 
 _HOT = (b'{"type":"response.output_text.delta"', b'{"type":"response.function_call_arguments.delta"')
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
@@ -58,7 +58,7 @@ class ResponsesStreamDecoder(FrameDecoder):
         self._request = request
         self._items = OpenItems()
         self._is_started = False
-        self._has_calls = False
+        self._has_calls = self._has_lost_phase = False
         self._sequence = -1
 
     def parse(self, frame: Frame) -> list[Event]:
@@ -303,7 +303,11 @@ class ResponsesStreamDecoder(FrameDecoder):
             events += self._open(item, key, Refusal(text="", item_id=item.id))
             item.parts[("refusal", key[1])] = item.parts[key]
             return events
-        return self._open(item, key, Text(text="", item_id=item.id))
+        extra = phase_in(item.value)
+        if extra and self._request.origin != NAME and not self._has_lost_phase:
+            self._has_lost_phase = True
+            events.append(LOST_PHASE)
+        return events + self._open(item, key, Text(text="", item_id=item.id, extra=extra))
 
     def _fill(self, growing: OpenPart, text: str, logprobs: tuple[Any, ...] | None = None) -> list[Event]:
         """A full copy after the pieces only fills what is missing (H015)."""

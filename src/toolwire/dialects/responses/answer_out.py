@@ -42,9 +42,12 @@ from .resource import (
     text_part,
     usage_out,
 )
-from .shapes import NAME
-from .typed_tools import TYPED, typed_item
+from .shapes import NAME, phase_of
+from .typed_tools import TYPED, shell_commands, typed_item
 
+_COMMAND = "response.shell_call_command"
+_INCOMPLETE = ("max_output_tokens", "max_messages", "content_filter", "steered")
+_NONE: JsonObject = {}
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -203,7 +206,7 @@ class ResponsesStreamEncoder:
     def _added(self, item: _Item, value: JsonObject) -> bytes:
         return self._event("response.output_item.added", output_index=item.index, item=value)
 
-    def _grouped(self, kind: str, prefix: str, source: str) -> tuple[_Item, bytes]:
+    def _grouped(self, kind: str, prefix: str, source: str, own: JsonObject = _NONE) -> tuple[_Item, bytes]:
         """The open item of this kind, or a new one; a different open item is closed first."""
         group = self._group
         if group is not None and group.kind == kind and (not source or source == group.source):
@@ -212,13 +215,13 @@ class ResponsesStreamEncoder:
         item = self._group = self._new_item(kind, prefix, source)
         value: JsonObject = {"type": kind, "id": item.id}
         if kind == "message":
-            value |= {"status": "in_progress", "role": "assistant", "content": []}
+            value |= {"status": "in_progress", "role": "assistant", "content": [], **own}
         else:
             value["summary"] = []
         return item, output + self._added(item, value)
 
     def _open_text(self, index: int, part: Text | Refusal) -> bytes:
-        item, output = self._grouped("message", "msg_", part.item_id)
+        item, output = self._grouped("message", "msg_", part.item_id, phase_of((part,)))
         place = len(item.parts)
         item.parts.append(part)
         item.open += 1
@@ -331,6 +334,11 @@ class ResponsesStreamEncoder:
         output = self._close_group() if self._group is not None and not self._group.open else b""
         item = self._new_item("call", TYPED[call.name].prefix, call.item_id)
         output += self._added(item, typed_item(call, item.id, "in_progress"))
+        for number, command in enumerate(shell_commands(call)):
+            where: JsonObject = {"output_index": item.index, "command_index": number}
+            output += self._event(f"{_COMMAND}.added", **where, command="")
+            output += self._event(f"{_COMMAND}.delta", **where, delta=command)
+            output += self._event(f"{_COMMAND}.done", **where, command=command)
         return output + self._done(item, typed_item(call, item.id, "completed"))
 
     def _end_text(self, slot: _Slot, part: Text | Refusal) -> bytes:
@@ -451,6 +459,7 @@ def finished_resource(response: JsonObject, event: Finished, items: list[JsonObj
     value["usage"] = usage_out(event.usage or Usage())
     if choice.reason in ("length", "refused"):
         reason = "max_output_tokens" if choice.reason == "length" else "content_filter"
+        reason = choice.raw_reason if choice.raw_reason in _INCOMPLETE else reason
         return value | {"status": "incomplete", "incomplete_details": {"reason": reason}, "completed_at": None}
     return value | {
         "status": "completed",
@@ -462,7 +471,8 @@ def group_item(item: _Item) -> JsonObject:
     if item.kind == "reasoning":
         return reasoning_item(item.id, [part for part in item.parts if isinstance(part, Reasoning)])
     content = [text_part(part) for part in item.parts if isinstance(part, Text | Refusal)]
-    return {"type": "message", "id": item.id, "status": "completed", "role": "assistant", "content": content}
+    head = {"type": "message", "id": item.id, "status": "completed", "role": "assistant", "content": content}
+    return head | phase_of(item.parts)
 
 
 def _number_in(data: bytes, sequence: int) -> int:

@@ -6,14 +6,15 @@ from decimal import Decimal
 from typing import Any
 
 from ...errors import UpstreamError
-from ...events import Event, Failed, Finished, FoldedAnswer, PartEnded, Started, unfold
-from ...types import Choice, JsonObject, Reason, Request, ToolCall
+from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartEnded, Started, unfold
+from ...types import Choice, JsonObject, Loss, Reason, Request, ToolCall
 from ...wire.exact_json import encode
 from ...wire.fields import is_count, text_in
 from ..base import cut, excerpt, garbage
 from ..shared.errors import error_details, error_from
-from .shapes import NAME, parts_in, usage_in
+from .shapes import NAME, PHASE, parts_in, usage_in
 
+LOST_PHASE = Noted(note=Loss("answer.phase", "answer", "the client's dialect has no such member"))
 NAMELESS = "the back end sent a tool call without a name."
 _LATEST = 10**12
 _CODES = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_prompt": 400, "context_length_exceeded": 400}
@@ -45,7 +46,10 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     is_regular = bool(value.get("id") and status in ("completed", "incomplete") and isinstance(usage, dict))
     is_regular = is_regular and is_counted(usage or {}) and items == output and all(map(_is_complete, items))
     answer = FoldedAnswer(started=started(value), parts=ended, finished=finished)
-    return unfold(answer), "" if is_regular else "an id, the status or the usage is missing"
+    events = unfold(answer)
+    if request.origin != NAME and any(PHASE in item for item in items):
+        events.insert(1, LOST_PHASE)
+    return events, "" if is_regular else "an id, the status or the usage is missing"
 
 
 def _with_own_ids(output: list[Any]) -> list[JsonObject]:

@@ -19,6 +19,7 @@ from ..shared.sealed_reasoning import is_sealed, unseal
 from .shapes import NAME, call_in, reasoning_in, thoughts_in
 from .typed_tools import is_typed, typed_call, typed_result
 
+_MADE = ("_call", "program")  # items of an answer, by the end of their type
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer"}
 _MESSAGE = frozenset({"type", "role", "content", "id", "status"})
 _RESULT = frozenset({"type", "call_id", "output", "id", "status"})
@@ -126,7 +127,7 @@ def message_in(item: Any, where: str) -> Message:
             if is_sealed(seal := item.get("encrypted_content")):
                 return Message(role="assistant", parts=tuple(unseal(seal, thoughts_in(item))))
             return Message(role="assistant", parts=tuple(reasoning_in(item)), source=source)
-        case "additional_tools":  # tools_in() reads it; it has no content
+        case "additional_tools" | "configuration_update":  # tools_in() or settings_in() reads it; it has no content
             return Message(role="developer", parts=(), declares_tools=True, source=source)
         case _:
             if (call := typed_call(item)) is not None:
@@ -140,7 +141,7 @@ def message_in(item: Any, where: str) -> Message:
             if is_typed(kind) and item.get("execution") != "server":
                 raise wrong(f"{where}.call_id", item.get("call_id"), "a non-empty string")
             part = Opaque(dialect=NAME, value=item)
-            role: Role = "tool" if kind.endswith("_output") else "assistant" if kind.endswith("_call") else "user"
+            role: Role = "tool" if kind.endswith("_output") else "assistant" if kind.endswith(_MADE) else "user"
             return Message(role=role, parts=(part,), source=source)
 
 

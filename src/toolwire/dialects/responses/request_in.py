@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -41,6 +41,7 @@ from ...wire.fields import (
     wrong,
 )
 from ..shared.foreign_history import HistoryReader, without_choice
+from ..shared.requests import is_direct
 from ..shared.sealed_reasoning import WIRE_MARK
 from ..shared.tool_lists import TOOL_LISTS
 from .items_in import history_reader, is_reference, message_in, messages_in
@@ -70,6 +71,7 @@ _TEXT = frozenset({"format", "verbosity"})
 _MAX_REFERENCES = 1000
 _FUNCTION = frozenset({"type", "name", "description", "parameters", "strict", "defer_loading"})
 _CUSTOM = frozenset({"type", "name", "description", "format", "defer_loading"})
+_UPDATE = "configuration_update"
 _DECLARING = ("additional_tools", "tool_search_output")
 
 
@@ -87,6 +89,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     messages, tools = (*_instructions(top), *_input(top, reader)), tools_in(top)
     if not tools and not (top.get("previous_response_id") or top.get("conversation") or top.get("prompt")):
         top = without_choice(top, reader)
+    thinking, output = settings_in(top, messages)
     return Request(
         model=model,
         messages=messages,
@@ -99,8 +102,8 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
             logprobs="message.output_text.logprobs" in include,
             top_logprobs=count_or_none(top, "top_logprobs"),
         ),
-        thinking=_thinking(top),
-        output=_output(top),
+        thinking=thinking,
+        output=output,
         stream=flag_or_none(top, "stream") or False,
         stream_usage=True,
         user=text_or_none(top, "user") or text_or_none(top, "safety_identifier"),
@@ -201,6 +204,16 @@ def _conversation(top: JsonObject) -> str:
     if isinstance(given, dict):
         return need_name(given, "id", "conversation")
     return text_or_none(top, "conversation") or ""
+
+
+def settings_in(top: JsonObject, messages: Iterable[Message]) -> tuple[Thinking | None, OutputFormat]:
+    """How much to think, and the form of the answer. An item of the input may change either, for the rest of the conversation."""
+    for message in messages:
+        if message.declares_tools and message.source is not None and message.source.value.get("type") == _UPDATE:
+            for name in ("reasoning", "text"):
+                if change := object_or_none(message.source.value, name, _UPDATE):
+                    top = {**top, name: {**(object_or_none(top, name) or {}), **change}}
+    return _thinking(top), _output(top)
 
 
 def _thinking(top: JsonObject) -> Thinking | None:
@@ -324,6 +337,7 @@ def _tool(item: JsonObject, where: str, namespace: str, is_searching: bool) -> T
             label=label,
             grammar=_grammar(item.get("format")),
             is_deferred=is_deferred,
+            is_direct=is_direct(item),
             extra=rest(item, _CUSTOM, NAME),
             source=Source(NAME, item),
         )
@@ -335,6 +349,7 @@ def _tool(item: JsonObject, where: str, namespace: str, is_searching: bool) -> T
         namespace=namespace,
         label=label,
         is_deferred=is_deferred,
+        is_direct=is_direct(item),
         extra=rest(item, _FUNCTION, NAME),
         source=Source(NAME, item),
     )
@@ -353,6 +368,7 @@ def _builtin(item: JsonObject, kind: str) -> Tool:
         strict=not is_search,
         kind="typed",
         label=typed.label,
+        is_direct=is_direct(item),
         source=Source(NAME, item),
     )
 

@@ -41,7 +41,7 @@ from ..shared.requests import (
 )
 from .items_in import is_reference
 from .resource import reasoning_item
-from .shapes import NAME
+from .shapes import NAME, PHASE, phase_of
 
 PATH = "/responses"
 _LEAST_TOKENS = 16  # the API refuses less
@@ -117,19 +117,19 @@ class _Writer:
         role = "user" if message.role == "tool" else message.role
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         items += [self._result(part, where) for part in results]
-        thoughts = _thoughts(message)
+        thoughts, own = _thoughts(message), phase_of(message.parts) | message.extra.get(NAME, {})
         for part in message.parts:
             if isinstance(part, ToolResult):
                 continue
             if isinstance(part, ToolCall | Reasoning) or _is_item(part):
-                items += _gathered(role, content, message)
+                items += _gathered(role, content, own)
                 content = []
                 items += self._item(part, thoughts, where)
             else:
                 only_text = "an assistant message holds text only" if role == "assistant" else ""
                 for piece in self._media.adapt(part, where, only_text):
                     content += self._content(piece, role, where)
-        return items + _gathered(role, content, message)
+        return items + _gathered(role, content, own)
 
     def _item(self, part: Part, thoughts: dict[str, list[Reasoning]], where: str) -> list[JsonObject]:
         match part:
@@ -178,7 +178,8 @@ class _Writer:
                     if is_answer
                     else _input_text(part.text)
                 )
-                return [said | part.extra.get(NAME, {})]
+                own = part.extra.get(NAME, {})
+                return [said | {key: value for key, value in own.items() if key != PHASE}]
             case Refusal():
                 return [{"type": "refusal", "refusal": part.text} if is_answer else _input_text(part.text)]
             case Media():
@@ -208,8 +209,7 @@ def _is_item(part: Part) -> bool:
     return not kind.startswith(("input_", "output_"))
 
 
-def _gathered(role: str, content: list[JsonObject], message: Message) -> list[JsonObject]:
-    own = message.extra.get(NAME, {})
+def _gathered(role: str, content: list[JsonObject], own: JsonObject) -> list[JsonObject]:
     return [{"type": "message", "role": role, "content": content, **own}] if content else []
 
 
@@ -254,6 +254,8 @@ def _own_tools(request: Request, body: JsonObject) -> list[JsonObject]:
         return []
     body.pop("tools", None)
     body.pop("tool_choice", None)
+    if request.thinking is not None and request.thinking.effort is not None:  # an item may have changed it
+        body["reasoning"] = {**(body.get("reasoning") or {}), "effort": request.thinking.effort}
     if not request.tools:
         body.pop("parallel_tool_calls", None)
     elif request.tool_choice is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from ...wire.exact_json import encode, object_of, typed_decoder
 from ...wire.fields import count_of, text_in
 
 NAME = "responses"
+PHASE = "phase"
 _CALL = frozenset({"type", "id", "call_id", "name", "arguments", "input", "status", "namespace"})
 
 
@@ -35,15 +37,30 @@ def parts_in(item: JsonObject) -> list[Part]:
     item_id = text_in(item, "id")
     match item.get("type"):
         case "message":
+            extra = phase_in(item)
             if isinstance(words := item.get("content"), str):
-                return [Text(text=words, item_id=item_id)]
-            return [_content_in(piece, item_id) for piece in _objects(item, "content")]
+                return [Text(text=words, item_id=item_id, extra=extra)]
+            return [_content_in(piece, item_id, extra) for piece in _objects(item, "content")]
         case "function_call" | "custom_tool_call":
             return [call_in(item)]
         case "reasoning":
             return reasoning_in(item)
         case _:
             return [Opaque(dialect=NAME, value=item)]
+
+
+def phase_in(item: JsonObject) -> Extra:
+    """Whether a message is a comment on the way or the final answer, as a member of its texts."""
+    phase = item.get(PHASE)
+    return {NAME: {PHASE: phase}} if isinstance(phase, str) else {}
+
+
+def phase_of(parts: Iterable[Part]) -> JsonObject:
+    """The member of a message that has these parts."""
+    for part in parts:
+        if part.extra and isinstance(part, Text) and PHASE in (own := part.extra.get(NAME, {})):
+            return {PHASE: own[PHASE]}
+    return {}
 
 
 def call_in(item: JsonObject) -> ToolCall:
@@ -116,7 +133,7 @@ def usage_in(value: JsonObject) -> Usage:
     )
 
 
-def _content_in(piece: JsonObject, item_id: str) -> Part:
+def _content_in(piece: JsonObject, item_id: str, extra: Extra) -> Part:
     match piece:
         case {"type": "output_text" | "text", "text": str(text)}:
             found = [citation_in(annotation) for annotation in _objects(piece, "annotations")]
@@ -126,6 +143,7 @@ def _content_in(piece: JsonObject, item_id: str) -> Part:
                 citations=tuple(filter(None, found)),
                 logprobs=tuple(logprobs) if isinstance(logprobs, list) and logprobs else None,
                 item_id=item_id,
+                extra=extra,
             )
         case {"type": "refusal", "refusal": str(text)}:
             return Refusal(text=text, item_id=item_id)

@@ -12,7 +12,7 @@ from ...types import Json, JsonObject, Message, Request, State
 from ..base import AnswerContext
 from ..shared.memory import Ending, PastTurns, StoredAnswer
 from .items_in import history_reader, is_reference, messages_in
-from .request_in import declares, tools_in
+from .request_in import declares, settings_in, tools_in
 from .resource import failed, resource
 from .shapes import NAME
 
@@ -70,9 +70,13 @@ def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bo
     heads = tuple([one for one in request.messages if one.is_head])
     is_declared = declares(items) or (is_referring and declares(own))
     members = {key: value for key, value in request.extra.get(NAME, {}).items() if key not in _MEMORY}
+    history = (*heads, *messages, *mine)
+    thinking, output = settings_in(request.source, history)
     return replace(
         request,
-        messages=(*heads, *messages, *mine),
+        messages=history,
+        thinking=thinking,
+        output=output,
         tools=tools_in(top) if is_declared else request.tools,
         extra={NAME: members} if members else {},
         state=None,

@@ -149,6 +149,12 @@ def typed_item(call: ToolCall, item_id: str, status: str) -> JsonObject:
     return {**head, **typed.always, **told, **call.extra.get(NAME, {})}
 
 
+def shell_commands(call: ToolCall) -> list[str]:
+    """The commands of a shell call, each of which clients get as events of its own; none for other calls."""
+    given = (call.args or {}).get("commands") if call.name == "shell" else None
+    return [given] if isinstance(given, str) else [one for one in given or () if isinstance(one, str)]
+
+
 def _in_lists(args: JsonObject, schema: JsonObject) -> JsonObject:
     """Some models write a lone text where the client reads a list of texts."""
     known = schema.get("properties", {})

@@ -62,7 +62,7 @@ REASONING = ("reasoning_content", "reasoning", "thinking")
 _IDLE = frozenset({"type", "id", "status"})
 _FAMILIES = re.compile(
     "_(url|use|result|call|output|reference|upload|addition|removal|request|response|embeds|screenshot|content)$"
-    "|^(input|output|server|mcp|web)_|^(compaction|reference|video)$"
+    "|^(input|output|server|mcp|web)_|^(compaction|fallback|program|reference|video)$"
 )
 FOREIGN = TEXTS | CALLS | RESULTS | THOUGHTS | MEDIA.keys() | {"refusal"}
 

@@ -158,6 +158,12 @@ def with_hint(extra: Extra, hint: Json) -> Extra:
     return {**extra, "messages": {**extra.get("messages", {}), CACHE_HINT: hint}}
 
 
+def is_direct(tool: JsonObject) -> bool:
+    """Whether the model may call the tool itself: "allowed_callers", where it is a list, names the model as "direct"."""
+    callers = tool.get("allowed_callers")
+    return not isinstance(callers, list) or not callers or "direct" in callers
+
+
 def whole_schema(schema: JsonObject | None) -> JsonObject:
     """The schema with "type": "object", which some clients omit and some back ends require."""
     if not schema:

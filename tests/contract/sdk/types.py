@@ -67,8 +67,15 @@ def plain(hint: Any) -> Any:
 def members(kind: Any) -> dict[str, Member]:
     """By the names on the wire."""
     if is_typeddict(kind):
+        # Not __required_keys__: it does not see Required in annotations that are text.
         hints = get_type_hints(kind, include_extras=True)
-        return {name: Member(plain(hint), name in kind.__required_keys__) for name, hint in hints.items()}
+        is_total = getattr(kind, "__total__", True)
+        return {
+            name: Member(
+                plain(hint), get_origin(hint) is Required or (is_total and get_origin(hint) is not NotRequired)
+            )
+            for name, hint in hints.items()
+        }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {

@@ -204,12 +204,16 @@ def _with_schema(owner: JsonObject, schema: JsonObject, fit: _Fit) -> JsonObject
 
 
 def _within_reach(request: Request, fits: _Fits) -> _Fits:
-    """Tools that a conversation declares in its items stay as they are: what their own dialect made of them is its own matter."""
+    """Tools that a conversation declares in its items stay as they are: what their own dialect made of them is its own matter. So do
+    tools of a namespace without a schema: only a schema can be replaced in the list, and outside of it they would lose their namespace."""
     listed = {id(item) for item in _flat(request.source.get("tools"))}
-    sources = [tool.source for tool in request.tools]
-    return {
-        place: fit for place, fit in fits.items() if (source := sources[place]) is None or id(source.value) in listed
-    }
+    found = {}
+    for place, fit in fits.items():
+        tool = request.tools[place]
+        is_listed = tool.source is None or id(tool.source.value) in listed
+        if is_listed and not (tool.namespace and tool.schema is None):
+            found[place] = fit
+    return found
 
 
 def _offering(request: Request, tools: tuple[Tool, ...]) -> Request:

@@ -293,8 +293,8 @@ def _part(part: Part, names: ToolNames) -> Part:
     match part:
         case ToolCall():
             raw = freeform.wrapped(part.raw) if part.kind == "custom" else part.raw
-            return ToolCall(id=part.id, name=names.label(part), raw=raw, args=object_of(raw))
+            return ToolCall(id=part.id, name=names.label(part), raw=raw, args=object_of(raw), extra=part.extra)
         case ToolResult():
-            return replace(part, kind="function", extra={}, item_id="")
+            return replace(part, kind="function", item_id="")
         case _:
             return part

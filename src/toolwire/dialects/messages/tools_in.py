@@ -7,12 +7,15 @@ from typing import Any
 
 from ...types import JsonObject, Source, Tool
 from ...wire.fields import flag_or_none, list_or_none, missing, need_name, need_object, rest, text_or_none
-from ..shared.requests import CACHE_HINT, is_direct
+from ..shared.requests import is_direct
 from ..shared.tool_lists import TOOL_LISTS
 from .shapes import NAME
 from .typed_tools import schema_for
 
 CHANGES = ("tool_addition", "tool_removal")  # blocks without content that change which tools exist
+_TYPED = frozenset(
+    ["name", "type", "defer_loading", "allowed_callers", "display_width_px", "display_height_px", "enable_zoom"]
+)
 _TOOL = frozenset({"name", "description", "input_schema", "type", "strict", "defer_loading"})
 
 
@@ -114,6 +117,6 @@ def _builtin(item: JsonObject, kind: str) -> Tool:
         kind="typed",
         is_deferred=item.get("defer_loading") is True,
         is_direct=is_direct(item),
-        extra={NAME: {CACHE_HINT: item[CACHE_HINT]}} if CACHE_HINT in item else {},
+        extra=rest(item, _TYPED, NAME),
         source=Source(NAME, item),
     )

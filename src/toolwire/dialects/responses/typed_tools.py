@@ -6,12 +6,16 @@ from typing import Any, NamedTuple
 
 from ...types import Json, JsonObject, Media, Opaque, Text, ToolCall, ToolResult
 from ...wire.exact_json import encode, object_of
+from ...wire.fields import rest
 from ..shared.media.data import from_url
 from .shapes import NAME
 
 _TEXT: JsonObject = {"type": "string"}
 _NUMBER: JsonObject = {"type": "integer"}
 _WORDS: JsonObject = {"type": "array", "items": _TEXT}
+# Members that are read, or that say again what the tool or the other half of the pair says.
+_READ = frozenset({"type", "id", "call_id", "status", "execution", "environment", "pending_safety_checks"})
+_READ_RESULT = frozenset({"type", "id", "call_id", "status", "execution", "output", "tools", "max_output_length"})
 _DEEP = 10  # deeper than any of these schemas
 
 
@@ -185,6 +189,7 @@ def typed_call(item: JsonObject) -> ToolCall | None:
         args=object_of(raw),
         item_id=str(item.get("id") or ""),
         kind="typed",
+        extra=rest(item, _READ | {typed.member} | typed.schema["properties"].keys(), NAME),
     )
 
 
@@ -202,7 +207,13 @@ def typed_result(item: JsonObject) -> ToolResult | None:
     if name is None or not isinstance(call_id, str) or item.get("execution") == "server":
         return None
     is_error = item.get("status") in ("failed", "incomplete")
-    return ToolResult(call_id=call_id, parts=tuple(_result_parts(name, item)), is_error=is_error, kind="typed")
+    return ToolResult(
+        call_id=call_id,
+        parts=tuple(_result_parts(name, item)),
+        is_error=is_error,
+        kind="typed",
+        extra=rest(item, _READ_RESULT, NAME),
+    )
 
 
 def _result_parts(name: str, item: JsonObject) -> list[Text | Media | Opaque]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import anyio
 from mcp import Client, MCPError, types
+from mcp.client.session import ClientRequestContext
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -25,6 +26,7 @@ from ..context import Context
 from ..results import describe_error
 from . import contents
 from .http import HttpTransport
+from .input_rounds import RESULT, Elicit, InputRounds, elicitation_callback
 from .stdio import StdioTransport
 from .target import ServerFault, Target
 from .tool_list import ListedTransport, ToolList
@@ -46,11 +48,13 @@ for _name in ("mcp", "client"):
 class Session:
     """changed is called when the server's list of tools has changed."""
 
-    def __init__(self, target: Target, changed: Callable[[], None]) -> None:
+    def __init__(self, target: Target, changed: Callable[[], None], elicit: Elicit | None = None) -> None:
         self._target = target
+        self._elicit = elicit
         self._changed = changed
         self._transport = StdioTransport(target) if target.command else HttpTransport(target)
         self.listed = ToolList()
+        self.list_age: float | None = None  # seconds for which the last list is fresh, None if the server does not say
         self._is_listed = False
         self._version = ""
         self._client: Client | None = None
@@ -103,10 +107,12 @@ class Session:
         cursor: str | None = None
         seen: set[str | None] = set()
         self.listed.start()
+        ages: list[int] = []
         while cursor not in seen and len(seen) < _MAX_PAGES and not self.listed.is_full:
             seen.add(cursor)
             page = await self._page(cursor, timeout)
             self.listed.take([tool.name for tool in page.tools])
+            ages.append(page.ttl_ms)
             for tool in page.tools:
                 found.setdefault(tool.name, tool)
             if page.next_cursor is None:
@@ -115,7 +121,18 @@ class Session:
         else:
             self.listed.is_cut = True
         self._is_listed = True
+        self.list_age = min(ages) / 1000 if self._is_modern and ages else None
         return list(found.values())
+
+    @property
+    def reports_changes(self) -> bool:
+        """Whether the server says that it reports changes of its list."""
+        tools = self._client.server_capabilities.tools if self._client is not None else None
+        return tools is not None and bool(tools.list_changed)
+
+    @property
+    def _is_modern(self) -> bool:
+        return self._version in MODERN_PROTOCOL_VERSIONS
 
     async def _page(self, cursor: str | None, timeout: float) -> types.ListToolsResult:
         """Uses the SDK's method, which drops tools with invalid headers and stores the headers of the others for calls."""
@@ -129,19 +146,41 @@ class Session:
 
     async def call(self, name: str, arguments: JsonObject, timeout: float, context: Context) -> Output:
         """Cancellation cancels the call at the server, and only the call."""
-        if self._version in MODERN_PROTOCOL_VERSIONS and not self._is_listed:
+        if self._is_modern and not self._is_listed:
             await self.list_tools(_LIST_SECONDS)  # the SDK takes the headers of the tool from it
-        request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=arguments))
+        params = types.CallToolRequestParams(name=name, arguments=arguments)
+        rounds = InputRounds(self._target, self._answer, can_ask=self._elicit is not None)
         progress = _progress_to(context)
-        # Not client.call_tool(): it validates the result by the server's output schema, with its patterns. send_request sets the headers.
-        result = await self._send(
-            lambda client: client.session.send_request(
-                request, types.CallToolResult, timeout, progress_callback=progress
-            ),
-            timeout,
-            _WRITE_SECONDS,
-        )
+        while isinstance(result := await self._round(params, timeout, progress), types.InputRequiredResult):
+            answers = await rounds.answers(result)
+            params = params.model_copy(update={"input_responses": answers, "request_state": result.request_state})
         return contents.output_of(result)
+
+    async def _round(
+        self, params: types.CallToolRequestParams, timeout: float, progress: Any
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """One request. A server that misses headers has another list than we know: it is read again, and the request is sent once more."""
+        request = types.CallToolRequest(params=params)
+
+        # Not client.call_tool(): it validates the result by the server's output schema, with its patterns. send_request sets the headers.
+        def send(client: Client) -> Awaitable[types.CallToolResult | types.InputRequiredResult]:
+            return client.session.send_request(request, RESULT, timeout, progress_callback=progress)
+
+        try:
+            return await self._send(send, timeout, _WRITE_SECONDS)
+        except ServerFault as fault:
+            if getattr(fault.__cause__, "code", 0) != types.HEADER_MISMATCH or not self._is_modern:
+                raise
+        await self.list_tools(_LIST_SECONDS)
+        return await self._send(send, timeout, _WRITE_SECONDS)
+
+    async def _answer(self, key: str, request: Any) -> Any:
+        assert self._client is not None
+        session = self._client.session
+        meta = request.params.meta if request.params else None
+        return await session.dispatch_input_request(
+            ClientRequestContext(session=session, request_id=key, meta=meta), request
+        )
 
     async def _send(self, ask: Callable[[Client], Awaitable[Result]], timeout: float, more: float) -> Result:
         """more: seconds beyond the timeout, for a request that has its own. Raises ServerFault."""
@@ -170,7 +209,10 @@ class Session:
         if error.code == types.CONNECTION_CLOSED or not self.is_alive:
             return await self._closed_fault(error.message)
         status = getattr(self._transport, "status", 0)
-        is_over = status in (401, 403, 404) or error.message == "Session terminated"
+        # Without sessions, 404 is a method that the server does not have. A server with another version must be discovered again.
+        refusals = (401, 403) if self._is_modern else (401, 403, 404)
+        is_over = status in refusals or error.message == "Session terminated"
+        is_over = is_over or error.code == types.UNSUPPORTED_PROTOCOL_VERSION
         answered = f" (HTTP {status})" if status else ""
         return ServerFault(
             f"{self._target.title} refused: {self._target.quote(error.message)}{answered}.", is_over=is_over
@@ -209,6 +251,7 @@ class Session:
             ListedTransport(self._transport, self.listed, lambda: self._version),
             message_handler=self._on_message,
             client_info=types.Implementation(name="toolwire", version=__version__),
+            elicitation_callback=elicitation_callback(self._elicit) if self._elicit is not None else None,
             cache=None,
         )
 
@@ -225,8 +268,7 @@ class Session:
 
     async def _listen(self, client: Client) -> None:
         """Newer servers report changes only to subscribers; the notifications arrive at _on_message."""
-        tools = client.server_capabilities.tools
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+        if not self._is_modern or not self.reports_changes:
             return
         for attempt in range(5):
             try:

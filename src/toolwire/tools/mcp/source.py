@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,15 @@ from .contents import sendable
 from .target import ServerFault, target_of
 
 if TYPE_CHECKING:
+    from .input_rounds import Elicit
     from .session import Session
 
 _log = logging.getLogger("toolwire.tools.mcp")
 
 _MAX_DELAY = 60.0  # seconds between two attempts to start a failing server
 _LIST_SECONDS = 30.0
+_LEAST_AGE = 5.0  # seconds between two lists of a server that reports no changes
+_ANSWER_SECONDS = 600.0  # for the user, where a server may ask questions
 _NUMBERED = 58  # characters of a name that gets a number as suffix
 
 
@@ -32,7 +36,8 @@ class MCP:
     """A server, given by its command line (text or list) or its URL.
 
     Its tools are named `{name}__{tool}`. timeout is for one call, start_timeout for the start of the server; allow has names of the
-    server's tools, with * as a wildcard. env is added to a minimal environment; secrets of this process are not passed on.
+    server's tools, with * as a wildcard. elicit answers questions of the server: it gets the message and the JSON schema of the answer, and returns the
+    answer, or None to decline; without it the server is told that no questions can be asked. env is added to a minimal environment; secrets of this process are not passed on.
     """
 
     def __init__(
@@ -45,7 +50,12 @@ class MCP:
         timeout: float = 60.0,
         start_timeout: float = 30.0,
         allow: Iterable[str] | None = None,
+        elicit: Elicit | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._elicit = elicit
+        self._clock = clock
+        self._fresh_until = math.inf
         self._target = target_of(command_or_url, name, env, headers)
         self._timeout = timeout
         self._start_timeout = start_timeout
@@ -84,7 +94,7 @@ class MCP:
             except ServerFault as fault:
                 self.problem = fault.message
                 return self._tools
-            if self._is_stale:
+            if self._is_stale or self._clock() >= self._fresh_until:
                 await self._list(session)
         return self._tools
 
@@ -138,11 +148,11 @@ class MCP:
             if self._session.is_alive:
                 return self._session
             await self._lose(self._session, f"{self._target.title} had stopped.")
-        wait = self._retry_at - time.monotonic()
+        wait = self._retry_at - self._clock()
         if wait > 0:
             raise ServerFault(f"It is tried again in {wait:.0f} seconds. {self.problem}")
         # In a thread, because importing the SDK takes a second.
-        session = (await asyncio.to_thread(_session_class))(self._target, self._mark_stale)
+        session = (await asyncio.to_thread(_session_class))(self._target, self._mark_stale, self._elicit)
         try:
             await session.start(self._start_timeout)
         except ServerFault as fault:
@@ -158,6 +168,7 @@ class MCP:
             # In a thread, because checking thousands of schemas takes a while.
             self._tools, dropped = await asyncio.to_thread(self._usable, listed)
             self._warn(session.listed.dropped | dropped, is_cut=session.listed.is_cut)
+            self._fresh_until = self._clock() + _age(session)
             self.problem = ""
         except ServerFault as fault:
             self._is_stale = True
@@ -174,7 +185,7 @@ class MCP:
         """The first restart is immediate, later ones are delayed."""
         self._failures += 1
         delay = 0.0 if self._failures < 2 else min(2.0 ** (self._failures - 2), _MAX_DELAY)
-        self._retry_at = time.monotonic() + delay
+        self._retry_at = self._clock() + delay
         self.problem = why
 
     def _mark_stale(self) -> None:
@@ -208,7 +219,7 @@ class MCP:
     @property
     def limit(self) -> float:
         """Seconds after which the caller should stop a call: later than we do, because our message says more."""
-        return self._start_timeout + self._timeout + 10.0
+        return self._start_timeout + self._timeout + 10.0 + (_ANSWER_SECONDS if self._elicit is not None else 0.0)
 
     def _public_name(self, remote: str) -> str:
         """The tool's name for models, which does not change when the list changes."""
@@ -238,6 +249,16 @@ class MCPTool:
 
     async def run(self, arguments: JsonObject) -> Output:
         return await self._source.call(self._remote, arguments)
+
+
+def _age(session: Session) -> float:
+    """Seconds until the list must be read again. The list belongs to one source and its credentials, so a private one is not shared.
+
+    0 means that the list may change at any time. That is the default of the SDK, so servers that report changes are believed instead.
+    """
+    if session.list_age is None or (session.list_age == 0 and session.reports_changes):
+        return math.inf
+    return max(session.list_age, _LEAST_AGE)
 
 
 def _convert(tool: Any, name: str) -> Tool:

@@ -369,6 +369,7 @@ GEMINI = Profile(
     has_output_schemas=True,
     key_header="x-goog-api-key",
     tool_kinds=_HOSTED,
+    is_formal=True,
     has_files=True,
     image_types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
 )

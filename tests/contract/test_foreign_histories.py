@@ -124,6 +124,44 @@ def test_a_valid_history_is_sent_as_it_came(client: str) -> None:
     judge(client, VALID[client], client)
 
 
+_STORED = {"id": "x1", "timestamp": 5, "usage": {"input_tokens": 1}, "response_metadata": {}}
+
+
+@pytest.mark.parametrize(
+    ("client", "members"),
+    [
+        ("chat", _STORED),
+        ("chat", {"annotations": [], "refusal": None, "audio": None, "function_call": None}),
+        ("responses", {"usage": {}, "model": "m", "reasoning_content": "th"}),
+        ("responses", {"role": "assistant", "stop_reason": "end_turn"}),
+        ("messages", _STORED | {"reasoning_content": "th", "type": "message"}),
+        ("gemini", _STORED),
+    ],
+)
+def test_members_that_messages_do_not_have_are_dropped(client: str, members: dict[str, Any]) -> None:
+    """Providers refuse them by name: "Unknown name", "Extra inputs are not permitted"."""
+    name = _LISTS[client]
+    known = {key for item in VALID[client][name] for key in item} - {"id"}
+    for index, item in enumerate(VALID[client][name]):
+        changes = tuple((f"{name}.{index}.{key}", value) for key, value in members.items() if key not in item)
+        if client == "chat" and item["role"] == "assistant" and "annotations" in members:
+            continue  # those are its own
+        way = Way(client, "members of others", changes)
+        assert outcome(way, client) == ""
+        job = job_of(client, way.body, client)
+        sent_items = sent(job, client)[name]
+        assert not [key for one in sent_items for key in one if key in members and key not in known], changes
+        assert not [one for one in sent_items if one.get("type") == "function_call" and "role" in one]
+        assert any(loss.feature.startswith("history.") for loss in job.losses)
+
+
+@pytest.mark.parametrize("upstream", CLIENTS)
+def test_what_is_in_an_item_beside_its_own_members_is_not_lost(upstream: str) -> None:
+    text = [{"type": "input_text", "text": "wd60q"}]
+    for path, value in (("input.3.content", text), ("input.5.content", text), ("input.3.role", "user")):
+        assert outcome(Way("responses", path, ((path, value),)), upstream) == "", path
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("upstream", CLIENTS)
 @pytest.mark.parametrize("client", CLIENTS)

@@ -21,6 +21,7 @@ from toolwire.calls.tools.kinds import to_functions
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import (
     ANTHROPIC,
+    ANTHROPIC_API,
     CHAT_IDS,
     GEMINI_SCHEMAS,
     KIMI_IDS,
@@ -297,11 +298,15 @@ def test_H089_a_history_of_calls_without_tools_names_them_and_none_may_be_called
     assert body["tool_choice"] == {"type": "none"}
 
 
+def test_H089_clients_of_another_server_of_the_dialect_get_their_tools_named_too() -> None:
+    assert [tool.name for tool in fit(past("read"), ANTHROPIC, is_own=True).request.tools] == ["read"]
+
+
 @pytest.mark.parametrize(
     ("request_", "profile", "is_own"),
     [
         (past("read"), OPENAI_CHAT, False),
-        (past("read"), ANTHROPIC, True),
+        (past("read"), ANTHROPIC_API, True),
         (past(), ANTHROPIC, False),
         (past("read", tools=(Tool(name="other", schema=PLAIN_OBJECT),)), ANTHROPIC, False),
     ],

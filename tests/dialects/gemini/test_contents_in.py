@@ -55,9 +55,7 @@ def test_roles_and_texts_in_every_form() -> None:
     assert contents_in([message_of("function", responded("f", {}))])[0].role == "user"
 
 
-@pytest.mark.parametrize(
-    "value", ["be brief", {"parts": [{"text": "be brief"}]}, {"text": "be brief"}, [{"text": "be brief"}]]
-)
+@pytest.mark.parametrize("value", [{"parts": [{"text": "be brief"}]}, {"text": "be brief"}, [{"text": "be brief"}]])
 def test_instructions_in_every_form(value: Any) -> None:
     (message,) = system_in(value, "systemInstruction")
     assert (message.role, message.parts, message.is_head) == ("system", (Text(text="be brief"),), True)

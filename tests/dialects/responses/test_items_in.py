@@ -113,9 +113,15 @@ def test_reasoning_keeps_what_is_encrypted() -> None:
 @pytest.mark.parametrize("odd", [5, "x", {}, [5], None])
 def test_odd_reasoning_does_no_harm(odd: Any) -> None:
     assert (
-        read({"type": "reasoning", "id": "rs", "summary": odd, "content": odd, "encrypted_content": odd}).role
+        read({"type": "reasoning", "id": "rs", "summary": [odd], "content": odd, "encrypted_content": odd}).role
         == "assistant"
     )
+
+
+@pytest.mark.parametrize("summary", [None, "x", {}])
+def test_reasoning_without_a_list_as_summary_is_left_to_the_reader_of_foreign_histories(summary: Any) -> None:
+    with pytest.raises(BadRequest, match="array of texts"):
+        read({"type": "reasoning", "id": "rs", "summary": summary})
 
 
 @pytest.mark.parametrize(

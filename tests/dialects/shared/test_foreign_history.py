@@ -187,7 +187,7 @@ def test_the_reading_of_the_decoder_comes_first() -> None:
         ("chat", {"messages": [{"role": "user", "content": "a"}], "tool_choice": "auto", "parallel_tool_calls": True}),
         ("responses", {"input": "a", "tool_choice": "required"}),
         ("messages", {"messages": [{"role": "user", "content": "a"}], "max_tokens": 9, "tool_choice": {"type": "any"}}),
-        ("gemini", {"contents": "a", "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}),
+        ("gemini", {"contents": {"parts": [{"text": "a"}]}, "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}),
     ],
 )
 def test_a_choice_without_tools_is_dropped(dialect: str, body: dict[str, Any]) -> None:
@@ -203,7 +203,7 @@ def test_a_choice_without_tools_is_dropped(dialect: str, body: dict[str, Any]) -
         ("responses", {"input": [], "instructions": "a"}),
         ("responses", {"instructions": "a"}),
         ("messages", {"messages": [], "max_tokens": 9, "system": "a"}),
-        ("gemini", {"contents": [], "systemInstruction": "a"}),
+        ("gemini", {"contents": [], "systemInstruction": {"parts": [{"text": "a"}]}}),
     ],
 )
 def test_instructions_without_messages_get_one(dialect: str, body: dict[str, Any]) -> None:

@@ -83,7 +83,9 @@ class ToolAdapter:
     def adapt(self, request: Request, profile: Profile, *, is_own: bool = False) -> AdaptedRequest:
         """is_own: the back end speaks the client's dialect."""
         if not request.tools:
-            return AdaptedRequest(_without_list(request)) if is_own else with_history_tools(request, profile)
+            if is_own and profile.keeps_state:  # its clients know what it accepts
+                return AdaptedRequest(_without_list(request))
+            return with_history_tools(_without_list(request) if is_own else request, profile)
         fits = self._fits(request.tools, profile)
         if fits and is_own and not request.has_new_tools:
             fits = _within_reach(request, fits)
@@ -133,8 +135,7 @@ class ToolAdapter:
 
 
 def with_history_tools(request: Request, profile: Profile) -> AdaptedRequest:
-    """Some refuse a history with calls where no tools are offered (H089): its tools are named, and none of them may be called.
-    Clients of the back end's own dialect know that; this is for the others."""
+    """Some refuse a history with calls where no tools are offered (H089): its tools are named, and none of them may be called."""
     if not profile.needs_tools or request.tools:
         return AdaptedRequest(request)
     calls = [part for message in request.messages for part in message.parts if isinstance(part, ToolCall)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,7 +43,7 @@ from ...wire.fields import (
     unread,
     wrong,
 )
-from ..shared.foreign_forms import has_leftovers, is_foreign
+from ..shared.foreign_forms import CHAT_MEMBERS, has_leftovers, is_foreign
 from ..shared.foreign_history import CHOICES, HistoryReader, without_choice
 from ..shared.histories import SMALL, DecodedHistories
 from ..shared.media.data import from_data, from_url
@@ -95,12 +96,14 @@ _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user":
 _CALL = frozenset({"id", "type", "function", "index"})
 _MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "refusal", "function_call"})
 _RESULT = _MESSAGE | {"name"}
+_ASSISTANT = CHAT_MEMBERS - {"tool_call_id"}
 _DECLARATION = _MESSAGE | {"tools"}
 _TEXT = frozenset({"type", "text"})
 _IMAGE = frozenset({"type", "image_url"})
 _AUDIO = frozenset({"type", "input_audio"})
 _FILE = frozenset({"type", "file"})
 _RESULT_PARTS = frozenset({"video_url", "audio_url"})  # of servers that have them
+_NO_PARTS = re.compile("_(use|result|call|output)$|^(server|web|mcp|output)_")  # of other dialects
 _KEPT = ("name", "audio", "annotations", "reasoning_details", "prefix", "partial")
 
 
@@ -184,24 +187,31 @@ def _message(item: Any, where: str, is_old: bool = False) -> Message:
     role = need_text(item, "role", where)
     source = Source(NAME, item)
     if (role == "tool" and "tool_calls" not in item) or (role == "function" and is_old):
-        return Message(role="tool", parts=(_result(item, role, where),), extra=rest(item, _RESULT, NAME), source=source)
+        extra = rest(item, _RESULT, NAME)
+        if not _ASSISTANT.isdisjoint(item) or (extra and has_leftovers(extra[NAME])):
+            raise wrong(where, "members of an answer", "members of a result")
+        return Message(role="tool", parts=(_result(item, role, where),), extra=extra, source=source)
     known = _ROLES.get(role)
     if known is None:
         raise wrong(f"{where}.role", role, "one of system, developer, user, assistant, tool")
     if "tools" in item and declares_tools(item):
         return _declaration(item, known, where)
-    extra: Extra = {} if item.keys() <= _MESSAGE else rest(item, _MESSAGE, NAME)
+    extra = {} if item.keys() <= _MESSAGE else rest(item, _MESSAGE, NAME)
     if extra and has_leftovers(extra[NAME]):
         raise wrong(where, "members of an answer", "members of a message")
+    if known != "assistant" and not CHAT_MEMBERS.isdisjoint(item):
+        raise wrong(where, "members of the assistant", f"members of the {known}")
     if known == "assistant":
         parts = _assistant(item, where, is_old)
         return Message(
             role=known, parts=_hinted(parts, item) if CACHE_HINT in item else parts, extra=extra, source=source
         )
     content = item.get("content")
-    if content is None or "tool_calls" in item:
+    if content is None:
         raise missing(f"{where}.content", "a string or an array of parts")
     parts = _content(content, f"{where}.content")
+    if type(content) is list and any(isinstance(part, Refusal) for part in parts):
+        raise wrong(f"{where}.content", "a refusal", "parts of the user")
     if CACHE_HINT in item:
         parts = _hinted(parts, item)
     return Message(role=known, parts=parts, extra=extra, source=source)
@@ -256,7 +266,7 @@ def _part(item: Any, where: str) -> Part:
         case "refusal":
             return Refusal(text=need_text(item, "refusal", where))
         case other:
-            if is_foreign(item):
+            if is_foreign(item) or _NO_PARTS.search(other):
                 raise wrong(f"{where}.type", other, "a part of this dialect")
             return Opaque(dialect=NAME, value=item)
 

@@ -30,20 +30,19 @@ from ...types import (
 from ...wire.exact_json import encode
 from ...wire.fields import list_or_none, need_name, need_object, need_text, object_or_none, rest, text_or_none, wrong
 from ..shared.calls import CallPairs
-from ..shared.foreign_forms import is_foreign
+from ..shared.foreign_forms import has_foreign_members, is_foreign
 from ..shared.foreign_history import HistoryReader
 from ..shared.media.data import from_url
 from ..shared.sealed_reasoning import sealed_in, unseal
 from .shapes import NAME, SIGNATURE, camel
 
-_ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "user", "system": "system"}
+_ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "user"}
 _CONTENT = frozenset({"role", "parts"})
 _TEXT = frozenset({"text", "thought"})
 _CALL = frozenset({"id", "name", "args"})
 _RESPONSE = frozenset({"id", "name", "response", "parts"})
 _DATA = frozenset({"mimeType", "data", "displayName"})
 _FILE = frozenset({"mimeType", "fileUri", "displayName"})
-_FOREIGN = frozenset({"content", "tool_calls", "tool_call_id"})  # members of messages in other dialects
 _SAID = ("output", "result")  # members that wrap the text of a response
 
 
@@ -97,14 +96,12 @@ class _Reader:
         self._pairs = CallPairs()
 
     def content(self, given: Any, where: str) -> Message:
-        if isinstance(given, str):
-            return Message(role="user", parts=(Text(text=given),) if given else ())
         item = camel(need_object(given, where))
         role = _ROLES.get(spelled := text_or_none(item, "role", where) or "user")
         if role is None:
             raise wrong(f"{where}.role", spelled, "one of user, model")
         extra = rest(item, _CONTENT, NAME)
-        if extra and not _FOREIGN.isdisjoint(item):
+        if extra and ("content" in item or has_foreign_members(extra[NAME])):
             raise wrong(where, item, "the members role and parts")
         count = self._pairs.count
         parts = self.parts(_listed(item, where), f"{where}.parts")
@@ -127,10 +124,9 @@ class _Reader:
         return tuple(found)
 
     def _add(self, found: list[Part], given: Any, where: str) -> None:
-        if isinstance(given, str):
-            found.append(Text(text=given))
-            return
         item = camel(need_object(given, where))
+        if not item:
+            raise wrong(where, given, "a part")
         if len(item) > 1 and "type" in item:
             raise wrong(where, item["type"], "a part without a type")
         if "functionCall" in item:
@@ -143,7 +139,7 @@ class _Reader:
             _add_text(found, item, where)
         elif "inlineData" in item or "fileData" in item:
             found.append(_medium(item, where))
-        elif item:
+        else:
             if is_foreign(item):
                 raise wrong(where, item, "a part of this dialect")
             found.append(Opaque(dialect=NAME, value=item))
@@ -172,7 +168,7 @@ class _Reader:
         where = f"{where}.functionResponse"
         value = camel(need_object(item["functionResponse"], where))
         name = need_name(value, "name", where)
-        is_error, parts = _response_content(object_or_none(value, "response", where) or {})
+        is_error, parts = _response_content(need_object(value.get("response"), f"{where}.response"))
         for index, piece in enumerate(list_or_none(value, "parts", where) or ()):
             part = _medium(camel(need_object(piece, f"{where}.parts[{index}]")), f"{where}.parts[{index}]")
             parts.append(part)

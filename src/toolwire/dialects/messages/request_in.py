@@ -285,7 +285,7 @@ def _assistant_part(item: Any, where: str) -> Part:
         case "tool_use":
             return _call(item, where)
         case "thinking":
-            text, signature = need_text(item, "thinking", where), text_or_none(item, "signature", where)
+            text, signature = need_text(item, "thinking", where), need_text(item, "signature", where)
             if signature and is_sealed(signature):
                 return next(iter(unseal(signature, [text] if text else [])), Reasoning(text=text))
             return Reasoning(text=text, signature=signature or None)

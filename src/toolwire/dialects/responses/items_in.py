@@ -11,7 +11,14 @@ from msgspec.structs import replace
 from ...errors import BadRequest
 from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolCall, ToolResult
 from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
-from ..shared.foreign_forms import has_foreign_members, is_foreign, is_foreign_item, is_thought
+from ..shared.foreign_forms import (
+    CHAT_MEMBERS,
+    LEFTOVERS,
+    has_foreign_members,
+    is_foreign,
+    is_foreign_item,
+    is_thought,
+)
 from ..shared.foreign_history import HistoryReader
 from ..shared.media.data import from_data, from_url
 from ..shared.requests import split_result
@@ -34,6 +41,8 @@ _AUDIO = frozenset({"type", "input_audio"})
 _TEXTS: dict[Role, str] = {"user": "input_text", "system": "input_text", "developer": "input_text", "assistant": "output_text"}  # fmt: skip
 _ITEM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
+_RESULT_ID = re.compile(r"(fc|ctc)[a-zA-Z0-9_-]{0,61}\Z")
+_FOREIGN = (LEFTOVERS - {"id"}) | CHAT_MEMBERS | {"role", "content"}  # members that no call and no result has
 _IDS = {kind: re.compile(f"{prefix}[a-zA-Z0-9_-]{{0,{64 - len(prefix)}}}\\Z") for kind, prefix in _PREFIXES.items()}
 
 
@@ -113,6 +122,7 @@ def message_in(item: Any, where: str) -> Message:
             if "id" in item:
                 need_item_id(item, kind, where)
             _check_status(item, where)
+            _check_members(item, where)
             made = call_in(item)
             if kind == "function_call" and not item["arguments"].strip():  # some servers refuse that in a history
                 made = replace(made, raw="", args=None)
@@ -120,7 +130,7 @@ def message_in(item: Any, where: str) -> Message:
         case "function_call_output" | "custom_tool_call_output":
             return Message(role="tool", parts=(_result(item, kind, where),), source=source)
         case "reasoning":
-            if _REASONING.isdisjoint(item):
+            if _REASONING.isdisjoint(item) or not isinstance(item.get("summary", []), list):
                 raise missing(f"{where}.summary", "an array of texts")
             if "id" in item:
                 need_item_id(item, kind, where)
@@ -171,6 +181,11 @@ def need_item_id(item: JsonObject, kind: str, where: str) -> str:
 def _check_status(item: JsonObject, where: str) -> None:
     if "status" in item and item["status"] not in _STATUSES:
         raise wrong(f"{where}.status", item["status"], "completed, in_progress or incomplete")
+
+
+def _check_members(item: JsonObject, where: str) -> None:
+    if not _FOREIGN.isdisjoint(item):
+        raise wrong(where, "members of a message", "members of a call or a result")
 
 
 def _content(content: Any, where: str, item_id: str, text: str) -> tuple[Part, ...]:
@@ -244,8 +259,9 @@ def _result(item: JsonObject, kind: str, where: str) -> ToolResult:
     if output is None:
         raise missing(f"{where}.output", "a string or an array of parts")
     _check_status(item, where)
-    if "id" in item and not _ITEM_ID.match(need_text(item, "id", where)):
-        raise wrong(f"{where}.id", item["id"], "an id of at most 64 letters, digits, _ and -")
+    _check_members(item, where)
+    if "id" in item and not _RESULT_ID.match(need_text(item, "id", where)):
+        raise wrong(f"{where}.id", item["id"], 'an id that begins with "fc"')
     is_error, kept = split_result((Text(text=output),) if isinstance(output, str) else _output(output, where))
     return ToolResult(
         call_id=need_name(item, "call_id", where),

@@ -12,10 +12,13 @@ from ...types import JsonObject, Media, MediaKind, Role
 from ...wire.exact_json import encode
 from .media.data import from_data, from_text, from_url
 
-LEFTOVERS = frozenset(
-    ["object", "created", "model", "index", "finish_reason", "stop_reason", "stop_sequence", "usage", "finishReason"]
+_ANSWER = ("object", "created", "model", "index", "finish_reason", "stop_reason", "stop_sequence", "usage")
+_STORED = ("id", "timestamp", "created_at", "createdAt", "additional_kwargs", "response_metadata", "usage_metadata")
+LEFTOVERS = frozenset({*_ANSWER, *_STORED, "finishReason"})
+# Members that only messages of Chat Completions have, most of them only the assistant's.
+CHAT_MEMBERS = frozenset(
+    ["tool_calls", "function_call", "tool_call_id", "reasoning_content", "refusal", "annotations", "audio"]
 )
-_CHAT_MEMBERS = frozenset({"tool_calls", "function_call", "tool_call_id"})
 ROLES: dict[str, Role] = {
     "user": "user",
     "human": "user",
@@ -35,6 +38,7 @@ TEXTS = frozenset({"text", "input_text", "output_text", "summary_text"})
 CALLS = frozenset({"tool_use", "tool_call", "tool-call", "function_call", "custom_tool_call", "function"})
 ITEM_CALLS = frozenset({"function_call", "custom_tool_call"})  # their id is that of an item
 CUSTOM_CALLS = frozenset({"custom_tool_call", "custom"})
+ITEMS = frozenset({*ITEM_CALLS, "function_call_output", "custom_tool_call_output"})
 RESULTS = frozenset(
     ["tool_result", "tool-result", "function_call_output", "custom_tool_call_output", "function_response"]
 )
@@ -93,7 +97,7 @@ def has_leftovers(members: JsonObject) -> bool:
 
 def has_foreign_members(members: JsonObject) -> bool:
     """The same, or they are those of a message of Chat Completions."""
-    return has_leftovers(members) or not _CHAT_MEMBERS.isdisjoint(members)
+    return has_leftovers(members) or not CHAT_MEMBERS.isdisjoint(members)
 
 
 def as_text(value: Any) -> str:

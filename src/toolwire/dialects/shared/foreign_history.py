@@ -26,6 +26,7 @@ from .foreign_forms import (
     CALLS,
     CUSTOM_CALLS,
     ITEM_CALLS,
+    ITEMS,
     LEFTOVERS,
     MEDIA,
     NAMES,
@@ -119,10 +120,19 @@ class HistoryReader(Struct):
             return [one for inner in item for one in self._messages(inner, where, depth + 1)]
         if not isinstance(item, dict):
             raise self.error
-        if "role" not in item and (is_call(item) or is_result(item) or is_thought(item)):
-            role: Role = "tool" if is_result(item) else "assistant"
-            return self._split(role, self._part(item, where, role))
+        if type_name(item) in ITEMS or ("role" not in item and (is_call(item) or is_result(item) or is_thought(item))):
+            return self._item(item, where)
         return self._message(item, where)
+
+    def _item(self, item: JsonObject, where: str) -> list[Message]:
+        """A call, a result or reasoning that is no part of a message. A call has no content of its own."""
+        role: Role = "tool" if is_result(item) else "assistant"
+        parts = self._part(item, where, role)
+        if item.get("content") and is_call(item):
+            parts = [*self._content(item["content"], f"{where}.content", role), *parts]
+        if not LEFTOVERS.isdisjoint(item) or "role" in item:
+            self.note("form", where, "members that an item does not have were dropped")
+        return self._split(role, parts)
 
     def _message(self, item: JsonObject, where: str) -> list[Message]:
         role = self._role(item, where)
@@ -142,7 +152,8 @@ class HistoryReader(Struct):
             parts.append(Refusal(text=refusal))
         parts += self._calls(item, where)
         messages = self._split(role, parts)
-        if kept := {key: item[key] for key in self.members if item.get(key) is not None}:
+        members = self.members if role == "assistant" else tuple({*self.members} & {"name"})
+        if kept := {key: item[key] for key in members if item.get(key) is not None}:
             messages[0] = replace(messages[0], extra={self.dialect: kept})
         if not LEFTOVERS.isdisjoint(item):
             self.note("form", where, "members of an answer that a message does not have were dropped")
@@ -276,7 +287,10 @@ class HistoryReader(Struct):
         key = next((key for key in OUTPUTS if value.get(key) is not None), "")
         if not key:
             self.note("empty", where, "a result without output")
-        is_error, parts = split_result(tuple(self._output(value.get(key), f"{where}.{key}")) if key else ())
+        output = list(self._output(value.get(key), f"{where}.{key}")) if key else []
+        if key == "content" and value.get("output") is not None:
+            output += self._output(value["output"], f"{where}.output")
+        is_error, parts = split_result(tuple(output))
         failed = value.get("is_error", value.get("isError"))
         name = first_text(value, NAMES)
         call_id = first_text(value, RESULT_IDS)
@@ -332,9 +346,10 @@ class HistoryReader(Struct):
 
     def _part(self, piece: Any, where: str, role: Role) -> list[Part]:
         try:
-            return [self.read_part(piece, where, role)]
+            part = self.read_part(piece, where, role)
         except BadRequest:
             return self._foreign_part(piece, where, role)
+        return [Text(text=part.text) if isinstance(part, Refusal) and role != "assistant" else part]
 
     def _foreign_part(self, piece: Any, where: str, role: Role) -> list[Part]:
         if isinstance(piece, str):
@@ -361,7 +376,8 @@ class HistoryReader(Struct):
             return [self._unknown(piece, where)]
         if kind == "refusal":
             self.note("form", where, "a refusal in another form than the dialect's")
-            return [Refusal(text=as_text(piece.get("refusal", piece.get("text"))))]
+            text = as_text(piece.get("refusal", piece.get("text")))
+            return [Refusal(text=text) if role == "assistant" else Text(text=text)]
         return self._text(piece, where)
 
     def _text(self, piece: JsonObject, where: str) -> list[Part]:

@@ -24,6 +24,7 @@ from .memory.connection import History
 from .memory.signatures import SignatureMemory
 from .offload import LARGE, offload
 from .pipeline.answer import Answer, EventAnswer, ReplyReader, pipe_for
+from .pipeline.compaction.stage import Compactor
 from .pipeline.grammar import GrammarMemory
 from .pipeline.guard import guarded, simulated, text_splitter
 from .pipeline.job import Job
@@ -50,12 +51,13 @@ class Runtime:
         answers: AnswerMemory | None = None,
         search: Searching | None = None,
         signatures: SignatureMemory | None = None,
+        compactor: Compactor | None = None,
     ) -> None:
         self.catalog = Catalog(backends, router)
         self.backends = self.catalog.backends
         self._policies = dict(policies)
         self._answers = answers
-        self._preparation = Preparation(answers, signatures, search)
+        self._preparation = Preparation(answers, signatures, search, compactor)
         self._grammars = GrammarMemory()
 
     async def step(self, request: Request, record: Record, owner: str = "", history: History | None = None) -> Answer:

@@ -220,6 +220,24 @@ class State(Struct, frozen=True, kw_only=True):
     answer_id: str = ""
 
 
+class Compaction(Struct, frozen=True, kw_only=True):
+    """What a request wants done about the length of its own conversation. has_items: its messages contain summaries of earlier
+    compactions.
+
+    is_now: the answer is a summary of the conversation, alone. is_endpoint: it is the object that only the endpoint for this has.
+    threshold: the number of input tokens above which the conversation is summarized before it is answered, None without one; pauses: the
+    answer then ends after the summary. instructions replace ours for the summary. edits: what to clear, in the form of the dialect.
+    """
+
+    has_items: bool = False
+    is_now: bool = False
+    is_endpoint: bool = False
+    threshold: int | None = None
+    pauses: bool = False
+    instructions: str = ""
+    edits: tuple[JsonObject, ...] = ()
+
+
 class RecurringTools(tuple[Tool, ...]):
     """Tools that recur: every request of a conversation has the same object. facts: what stages have found out about them.
     is_valid: their schemas were checked."""
@@ -260,6 +278,7 @@ class Request(Struct, frozen=True, kw_only=True):
     size: int = 0
     metadata: JsonObject | None = None
     state: State | None = None
+    compaction: Compaction | None = None
     has_new_tools: bool = False
     repaired: tuple[Loss, ...] = ()
     extra: Extra = {}

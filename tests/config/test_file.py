@@ -180,7 +180,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         (
             "[server]\nprot = 1",
             'toolwire.toml, line 2, server.prot: found the unknown key "prot"; expected one of "host", "port", "keys", '
-            '"default", "max_body_mb", "max_streams", "max_connections", "max_head_kb", "max_headers", "head_seconds", '
+            '"secrets", "default", "max_body_mb", "max_streams", "max_connections", "max_head_kb", "max_headers", "head_seconds", '
             '"idle_seconds", "keep_alive_seconds", "shutdown_seconds", "origins", "websocket", "log", "log_format", "trace_file", "trace_max_mb"; did you mean "port"?',
         ),
         (

@@ -19,6 +19,7 @@ from ..backends import registry
 from ..errors import ConfigError, quote
 from . import toml_lines
 from .secret import Resolver, Secret
+from .secret_file import MIN_LENGTH, is_strong
 from .store_url import with_store_url
 from .toml_lines import Document, KeyPath
 from .values import DEFAULT_PORT as DEFAULT_PORT
@@ -41,7 +42,7 @@ BASE_URLS: dict[str, str] = {
     "cursor": "https://api2.cursor.sh",
 }
 
-_HIDDEN = {"key", "keys", "token", "headers", "config"}
+_HIDDEN = {"key", "keys", "secrets", "token", "headers", "config"}
 _ONLY = {  # keys that are allowed only for some kinds of back ends
     "scripted": ("script",),
     "codex": ("command", "config", "workers", "tier", "keep_threads", "built_in_tools"),
@@ -191,11 +192,14 @@ class _Reader:
             **fields | {"trace_file": self._path(("server", "trace_file"), fields.get("trace_file", ""))}
         )
         self._warnings += resolver.warnings
-        if resolver.missing or not all(server.keys):
-            found = resolver.missing[0] if resolver.missing else "found an empty key"
-            raise self._document.error(
-                ("server", "keys"), f"{found}; the gateway does not start without the keys of its clients."
-            )
+        if resolver.missing or not all((*server.keys, *server.secrets)):
+            key = "keys" if not all(server.keys) else "secrets"
+            found = resolver.missing[0] if resolver.missing else f"found an empty {key.removesuffix('s')}"
+            whose = "the keys of its clients" if key == "keys" else "its secrets"
+            raise self._document.error(("server", key), f"{found}; the gateway does not start without {whose}.")
+        if not all(is_strong(secret.reveal()) for secret in server.secrets):
+            message = f"found a weak secret; expected {MIN_LENGTH} printable characters or more, without blanks."
+            raise self._document.error(("server", "secrets"), message)
         if not server.keys and not is_loopback(server.host):
             raise self._document.error(("server", "host"), _exposed(server.host), _EXPOSED_HINT)
         for origin in server.origins:

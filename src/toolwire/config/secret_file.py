@@ -6,9 +6,15 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
+from ..errors import ConfigError
+from .secret import Secret
+
+FILE_NAME = "gateway-secret"
 MIN_LENGTH = 16  # of a secret that the user chose
 _BYTES = 32
 _MAX_LENGTH = 4096
@@ -23,6 +29,30 @@ def is_strong(text: str) -> bool:
 def stored_secret(path: Path) -> str:
     """The secret in this file, created if there is none. Raises OSError if it can be neither read nor created."""
     return _read(path) or _create(path)
+
+
+def seal_secrets(given: Sequence[Secret], folder: Path | None) -> Callable[[], tuple[bytes, ...]]:
+    """The secrets that the owner has set, else one in a file of this folder; without a folder one that ends with the process.
+
+    They are read at the first call, which raises ConfigError if the file can be neither read nor created."""
+
+    @cache
+    def secrets() -> tuple[bytes, ...]:
+        if given:
+            return tuple([secret.reveal().encode() for secret in given])
+        if folder is None:
+            return (os.urandom(_BYTES),)
+        path = folder / FILE_NAME
+        try:
+            return (stored_secret(path).encode(),)
+        except OSError as error:
+            raise ConfigError(
+                f"the secret of the gateway cannot be stored: {error.strerror or 'unknown reason'}.",
+                where=str(path),
+                hint="Let this user write there, or set [server] secrets.",
+            ) from None
+
+    return secrets
 
 
 def _read(path: Path) -> str:

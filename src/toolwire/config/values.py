@@ -37,6 +37,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: Port = DEFAULT_PORT
     keys: tuple[Secret, ...] = ()
+    secrets: tuple[Secret, ...] = ()  # seal what clients store for the gateway; the first one seals, all of them open
     default: str = ""
     max_body_mb: Count = 64
     max_streams: Count = 2000

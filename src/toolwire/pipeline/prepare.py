@@ -1,12 +1,14 @@
 """The request stages, in order. Each one is a function of the job: it looks at the request, and may change it.
 
-The first stages may wait for a store. The others only compute, so that a large request can pass them in a thread. A request without
+The first stages may wait for a store or a model. The others only compute, so that a large request can pass them in a thread. A request without
 tools and without a past skips the stages that concern only those. A new stage is one method here and one entry in a tuple.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable
+from functools import cache
 from threading import Lock
 from typing import TypeAlias
 
@@ -24,6 +26,7 @@ from ..memory.answers import AnswerMemory
 from ..memory.signatures import SignatureMemory, TurnSignatures, reasoning_source
 from ..offload import LARGE, offload
 from ..types import Loss, Media, RecurringTools, Request, Text
+from .compaction.stage import Compactor
 from .job import Job
 from .search import Searching
 
@@ -45,6 +48,7 @@ class Preparation:
         answers: AnswerMemory | None = None,
         signatures: SignatureMemory | None = None,
         search: Searching | None = None,
+        compactor: Compactor | None = None,
     ) -> None:
         lock = Lock()
         self.schemas = Schemas(lock=lock)
@@ -52,7 +56,8 @@ class Preparation:
         self._answers = answers
         self._signatures = signatures
         self._search = search
-        self.lookups = (self.complete_history, self.restore_signatures)
+        self._compactor = compactor or Compactor(cache(lambda: (os.urandom(32),)))
+        self.lookups = (self.complete_history, self.restore_signatures, self.compact)
         self.changes: Stages = (
             self.replace_search,
             self.check_tools,
@@ -68,7 +73,8 @@ class Preparation:
         """Raises BadRequest for a request that no back end can accept."""
         request, stages = job.request, self._plain_changes
         job.has_past = has_past(request)
-        if job.has_past or request.tools or request.state is not None or "tools" in request.source:
+        is_simple = request.state is None and request.compaction is None
+        if job.has_past or request.tools or not is_simple or "tools" in request.source:
             stages = self.changes
             for lookup in self.lookups:
                 await lookup(job)
@@ -112,6 +118,11 @@ class Preparation:
         if restored.request is not job.request:
             job.change(restored.request, "past turns got their reasoning back")
             job.record.history["reasoning_restored"] += restored.turns
+
+    async def compact(self, job: Job) -> None:
+        """Open summaries of earlier compactions, and compact the conversation where the request wants it and the back end cannot."""
+        if job.request.compaction is not None:
+            await self._compactor.apply(job)
 
     def replace_search(self, job: Job) -> None:
         """Offer the gateway's web search as a function where the back end has none."""

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from ..backends import build
@@ -17,8 +18,9 @@ from ..backends.http.transport import Transport
 from ..backends.mounts import Mount, Receive, Send, mount_kinds
 from ..backends.search import build_search
 from ..catalog.router import router_for
-from ..config.file import Config
+from ..config.file import Config, default_store_path
 from ..config.policy import policy_of
+from ..config.secret_file import seal_secrets
 from ..dialects.base import Decode, Endpoint
 from ..dialects.routes import PATHS, find, without_version
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
@@ -28,6 +30,7 @@ from ..memory.connection import History
 from ..memory.signatures import SignatureMemory
 from ..memory.store import Store, store_for
 from ..offload import LARGE, offload
+from ..pipeline.compaction.stage import Compactor
 from ..pipeline.search import Searching
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
@@ -112,7 +115,8 @@ class App:
         vault = SignatureMemory(store) if self._config.store.reasoning else None
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
-        self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching, vault)
+        compactor = Compactor(seal_secrets(self._config.server.secrets, self._secret_folder()))
+        self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching, vault, compactor)
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
         self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
         self.sockets = {**self.mounts, **self._response_sockets(keeping)}
@@ -130,6 +134,13 @@ class App:
         is_on = self._config.server.websocket
         socket = ResponsesSocket(self._guard, self._log.say, self._limit, settings if is_on else None)
         return dict.fromkeys(SOCKET_PATHS, socket)
+
+    def _secret_folder(self) -> Path | None:
+        """Beside the store."""
+        store = self._config.store
+        if store.kind == "memory":
+            return None
+        return (Path(store.path) if store.path else default_store_path()).parent
 
     def _opened_store(self) -> Store:
         """Raises ConfigError when the file cannot be used."""

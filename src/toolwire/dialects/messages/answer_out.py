@@ -43,6 +43,7 @@ STOP: dict[Reason, str] = {
     "refused": "refusal",
     "other": "end_turn",
 }
+_SUMMARY = ("content", "encrypted_content")
 _STOPPED = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 _DELTA: dict[type, bytes] = {
     Text: b'"type":"text_delta","text":',
@@ -64,6 +65,7 @@ class MessagesStreamEncoder:
         self._has_refusal = False
         self._encode_text: Callable[[str], bytes] = encode_or_raise  # for a delta of the current part
         self._is_ending = False  # the back end's own message_delta was forwarded
+        self._is_summary_due = False  # the open block is a compaction without its content
         self._signature = ""  # the part of the open block's signature that was forwarded
         self._envelope: JsonObject = {}
         self._folder = Folder() if context.is_kept else None
@@ -150,6 +152,7 @@ class MessagesStreamEncoder:
             return b""
         number = self._count
         self._count += 1
+        self._is_summary_due = block["type"] == "compaction"
         kind = _DELTA.get(type(part))
         opening = frame_of({"type": "content_block_start", "index": number, "content_block": block})
         if kind is not None:
@@ -192,6 +195,9 @@ class MessagesStreamEncoder:
             self._signature = ""
         if self._encode_text is _encode_inside_string and self._wrap is not None:
             output += self._wrap[0] + encode('"}') + self._wrap[1]
+        if isinstance(part, Opaque) and part.value.get("content") and self._is_summary_due:
+            summary: JsonObject = {"type": "compaction_delta", **{key: part.value.get(key) for key in _SUMMARY}}
+            output += frame_of({"type": "content_block_delta", "index": number, "delta": summary})
         if block_start(part) is not None:
             output += frame_of({"type": "content_block_stop", "index": number})
         self._current, self._wrap, self._encode_text = None, None, encode_or_raise
@@ -226,6 +232,7 @@ class MessagesStreamEncoder:
             return b""
         started = self._unopened.pop(event.index, None)
         opening = self._open_block(event.index, started.part) if started is not None else b""
+        self._is_summary_due = False
         return opening + frame_of({"type": "content_block_delta", "index": self._count - 1, "delta": delta})
 
     def _finish(self, event: Finished) -> bytes:
@@ -296,6 +303,8 @@ def block_start(part: Part) -> JsonObject | None:
         case ToolCall():
             own = part.extra.get(NAME, {})
             return {"type": "tool_use", "id": fit_id(part.id, MAX_ID), "name": part.name, "input": {}, **own}
+        case Opaque(dialect="messages", value={"type": "compaction"}):
+            return {"type": "compaction", "content": None}  # its content is a delta
         case Opaque():
             return part.value if part.dialect == NAME else None
         case Media() | ToolResult():
@@ -327,6 +336,8 @@ def block_out(part: Part) -> JsonObject | None:
             return {"type": "thinking", "thinking": part.text, "signature": signature_of(part)}
         case ToolCall() if block is not None:
             return {**block, "input": arguments_of(part)}
+        case Opaque() if part.dialect == NAME:
+            return part.value
         case _:
             return block
 
@@ -336,7 +347,7 @@ def stop_of(choice: Choice, has_refusal: bool) -> str:
         return "refusal"
     if choice.reason == "stop" and choice.stop_sequence is not None:
         return "stop_sequence"
-    if choice.raw_reason == "model_context_window_exceeded":
+    if choice.raw_reason in ("model_context_window_exceeded", "compaction"):
         return choice.raw_reason
     return STOP[choice.reason]
 

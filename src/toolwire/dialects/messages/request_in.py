@@ -50,6 +50,7 @@ from ..shared.media.data import from_text, from_url
 from ..shared.requests import NO_SUMMARY
 from ..shared.sealed_reasoning import WIRE_MARK, is_sealed, unseal
 from ..shared.tool_lists import TOOL_LISTS
+from .compaction import compaction_in
 from .instructions import INSTRUCTION, with_settings
 from .shapes import NAME
 from .tools_in import CHANGES, tools_in
@@ -135,6 +136,7 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         user=text_or_none(metadata, "user_id", "metadata") if metadata else None,
         metadata={key: value for key, value in metadata.items() if key != "user_id"} if metadata else None,
         state=state_in(top),
+        compaction=compaction_in(top, body),
         repaired=tuple(reader.losses),
         extra=_extra(top),
         origin=NAME,

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from ...errors import BadRequest, quote
-from ...types import Json, JsonObject, Message, Request, State
+from ...types import Compaction, Json, JsonObject, Message, Request, State
 from ..shared.memory import PastTurns, StoredAnswer
+from .compaction import has_summaries
 from .request_in import THREAD_MEMBERS, history_reader, is_continuing, messages_in, system_in
 from .shapes import NAME
 from .tools_in import tools_in
@@ -42,10 +43,17 @@ def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bo
         tools=tools_in(top) if past.items else request.tools,
         extra={NAME: members} if members else {},
         state=None,
+        compaction=_with_past(request.compaction, past.items),
         source=top,
         wire=b"",
         headers=_without_beta(request.headers),
     )
+
+
+def _with_past(wanted: Compaction | None, items: list[Json]) -> Compaction | None:
+    if not has_summaries(items):
+        return wanted
+    return replace(wanted, has_items=True) if wanted is not None else Compaction(has_items=True)
 
 
 def remembered(request: Request, answer: JsonObject) -> StoredAnswer | None:

@@ -30,6 +30,7 @@ from ...wire.exact_json import encode, encode_or_raise
 from ...wire.sse import Frame, frame_bytes
 from ..base import AnswerContext
 from ..shared.answer_in import object_in
+from .compaction import compacted_body
 from .resource import (
     call_item,
     citation_out,
@@ -445,6 +446,8 @@ class ResponsesStreamEncoder:
 
 def body_of(answer: FoldedAnswer, context: AnswerContext) -> JsonObject:
     """One response object: the stream encoder makes it, its last event carries it."""
+    if context.request.compaction is not None and context.request.compaction.is_endpoint:
+        return compacted_body(answer, context)
     inner = ResponsesStreamEncoder(context, is_mute=True)
     for event in unfold(answer)[:-1]:
         inner.send(event)

@@ -7,11 +7,12 @@ from typing import Any
 
 from ...errors import UpstreamError
 from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartEnded, Started, unfold
-from ...types import Choice, JsonObject, Loss, Reason, Request, ToolCall
+from ...types import Choice, JsonObject, Loss, Opaque, Reason, Request, ToolCall
 from ...wire.exact_json import encode
 from ...wire.fields import is_count, text_in
 from ..base import cut, excerpt, garbage
 from ..shared.errors import error_details, error_from
+from .compaction import is_compacted
 from .shapes import NAME, PHASE, parts_in, usage_in
 
 LOST_PHASE = Noted(note=Loss("answer.phase", "answer", "the client's dialect has no such member"))
@@ -29,6 +30,8 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
         if error_details(value):
             return [Failed(error=failure(error_details(value), encode(value)))], "an error"
         return [Failed(error=garbage(f"the back end's answer has no output: {excerpt(encode(value))}"))], "no output"
+    if is_compacted(value):
+        return _compacted(value), "" if value.get("id") and isinstance(value.get("usage"), dict) else "no id or usage"
     if status in ("queued", "in_progress"):
         return [Failed(error=cut(f"the back end's answer is not finished; its status is {status}."))], "not finished"
     items = _with_own_ids(output)
@@ -50,6 +53,15 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     if request.origin != NAME and any(PHASE in item for item in items):
         events.insert(1, LOST_PHASE)
     return events, "" if is_regular else "an id, the status or the usage is missing"
+
+
+def _compacted(value: JsonObject) -> list[Event]:
+    """The answer of the endpoint for compaction: its items are input of the next request, and stay as they are."""
+    parts = [Opaque(dialect=NAME, value=item) for item in value["output"] if isinstance(item, dict)]
+    usage = value.get("usage")
+    finished = Finished(choices=(Choice(reason="stop"),), usage=usage_in(usage) if isinstance(usage, dict) else None)
+    ended = tuple(PartEnded(index=index, part=part) for index, part in enumerate(parts))
+    return unfold(FoldedAnswer(started=started(value), parts=ended, finished=finished))
 
 
 def _with_own_ids(output: list[Any]) -> list[JsonObject]:

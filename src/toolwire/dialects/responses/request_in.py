@@ -44,6 +44,7 @@ from ..shared.foreign_history import HistoryReader, without_choice
 from ..shared.requests import is_direct
 from ..shared.sealed_reasoning import WIRE_MARK
 from ..shared.tool_lists import TOOL_LISTS
+from .compaction import compaction_in
 from .items_in import history_reader, is_reference, message_in, messages_in
 from .shapes import NAME
 from .typed_tools import TYPED, flat, is_client_run
@@ -109,6 +110,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         user=text_or_none(top, "user") or text_or_none(top, "safety_identifier"),
         metadata=object_or_none(top, "metadata"),
         state=_state(top),
+        compaction=compaction_in(top, body),
         repaired=tuple(reader.losses),
         extra=_extra(top),
         origin=NAME,

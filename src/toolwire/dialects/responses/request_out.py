@@ -44,6 +44,7 @@ from .resource import reasoning_item
 from .shapes import NAME, PHASE, phase_of
 
 PATH = "/responses"
+COMPACT_PATH = "/responses/compact"
 _LEAST_TOKENS = 16  # the API refuses less
 _MEDIA = MediaSupport(
     file_types=OFFICE | {PDF},
@@ -61,7 +62,11 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     losses: list[Loss] = []
     is_own = request.origin == NAME and bool(request.source)
     encoded = encode(body_of(request, profile, losses))
-    return Encoded(PATH, encoded if is_own else check_size(encoded, profile), tuple(losses))
+    return Encoded(path_of(request), encoded if is_own else check_size(encoded, profile), tuple(losses))
+
+
+def path_of(request: Request) -> str:
+    return COMPACT_PATH if request.compaction is not None and request.compaction.is_endpoint else PATH
 
 
 def body_of(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from ...errors import BadRequest, GatewayError, quote
 from ...events import Started
-from ...types import Json, JsonObject, Message, Request, State
+from ...types import Compaction, Json, JsonObject, Message, Request, State
 from ..base import AnswerContext
 from ..shared.memory import Ending, PastTurns, StoredAnswer
+from .compaction import has_summaries
 from .items_in import history_reader, is_reference, messages_in
 from .request_in import declares, settings_in, tools_in
 from .resource import failed, resource
@@ -24,6 +25,7 @@ _ENCRYPTED = "reasoning.encrypted_content"
 _ENDINGS: dict[str, Ending] = {"completed": "completed", "incomplete": "incomplete", "failed": "failed"}
 _PREFIXES = {
     "message": "msg_",
+    "compaction": "cmp_",
     "reasoning": "rs_",
     "function_call": "fc_",
     "function_call_output": "fco_",
@@ -80,9 +82,16 @@ def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bo
         tools=tools_in(top) if is_declared else request.tools,
         extra={NAME: members} if members else {},
         state=None,
+        compaction=_with_past(request.compaction, items),
         source=top,
         wire=b"",
     )
+
+
+def _with_past(wanted: Compaction | None, items: list[Json]) -> Compaction | None:
+    if not has_summaries(items):
+        return wanted
+    return replace(wanted, has_items=True) if wanted is not None else Compaction(has_items=True)
 
 
 def _replayable(items: list[Json]) -> list[Json]:

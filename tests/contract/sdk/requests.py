@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from anthropic.types.beta import BetaContentBlockParam, BetaToolUnionParam
 from msgspec.structs import replace
-from openai.types.chat import ChatCompletionContentPartParam, ChatCompletionMessageParam, ChatCompletionToolUnionParam
-from openai.types.responses import ResponseInputContentParam, ResponseInputItemParam, ToolParam
 
-from tests.contract.request_members import BASES
-from tests.contract.sdk.samples import MARK, SCHEMA
+from tests.contract.request_members import BASES, MEMBERS
+from tests.contract.sdk.samples import MARK, PNG, SCHEMA
 from tests.pipeline.jobs import prepared
 from toolwire.backends.http.backend import HttpBackend
 from toolwire.backends.http.transport import Transport
@@ -26,16 +22,7 @@ KINDS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "an
 MODELS = {"messages": "claude-opus-5", "gemini": "gemini-3-pro"}
 
 
-class Table(NamedTuple):
-    """A union of the SDK, where a value of it stands in a request, and the heading of its table in docs/dialects."""
-
-    dialect: str
-    heading: str
-    union: Any
-    place: Callable[[Body], Body]
-
-
-def _item(item: Body) -> Body:
+def item(item: Body) -> Body:
     before, after = _PARTNERS.get(str(item.get("type")), ([], []))
     last = [] if item.get("type") == "compaction_trigger" else [{"role": "user", "content": "go"}]
     return {"input": [{"role": "user", "content": "hi"}, *before, item, *after, *last]}
@@ -81,12 +68,12 @@ _PARTNERS: dict[str, tuple[list[Body], list[Body]]] = {
 }
 
 
-def _response_tool(tool: Body) -> Body:
+def response_tool(tool: Body) -> Body:
     more = [{"type": "function", "name": "deferred", "parameters": SCHEMA, "strict": False}]
     return {"tools": [*BASES["responses"]["tools"], tool, *(more if tool["type"] == "tool_search" else [])]}
 
 
-def _response_part(part: Body) -> Body:
+def response_part(part: Body) -> Body:
     return {"input": [{"role": "user", "content": [part]}]}
 
 
@@ -103,7 +90,7 @@ _USES = {
 }
 
 
-def _block(block: Body) -> Body:
+def block(block: Body) -> Body:
     kind = block["type"]
     user, go = {"role": "user", "content": "hi"}, {"role": "user", "content": "go"}
     if kind in _CHANGES:
@@ -131,11 +118,11 @@ def _block(block: Body) -> Body:
     return {"messages": [user, {"role": "assistant", "content": answer}, go]}
 
 
-def _messages_tool(tool: Body) -> Body:
+def messages_tool(tool: Body) -> Body:
     return {"tools": [*BASES["messages"]["tools"], tool]}
 
 
-def _chat_message(message: Body) -> Body:
+def chat_message(message: Body) -> Body:
     user: Body = {"role": "user", "content": "hi"}
     call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
     match message["role"]:
@@ -157,24 +144,61 @@ def _chat_message(message: Body) -> Body:
             return {"messages": [message, user]}
 
 
-def _chat_part(part: Body) -> Body:
+def chat_part(part: Body) -> Body:
     return {"messages": [{"role": "user", "content": [part]}]}
 
 
-def _chat_tool(tool: Body) -> Body:
+def chat_tool(tool: Body) -> Body:
     return {"tools": [*BASES["chat"]["tools"], tool]}
 
 
-TABLES = [
-    Table("responses", "Input items", ResponseInputItemParam, _item),
-    Table("responses", "Input parts", ResponseInputContentParam, _response_part),
-    Table("responses", "Tools", ToolParam, _response_tool),
-    Table("messages", "Blocks", BetaContentBlockParam, _block),
-    Table("messages", "Tools", BetaToolUnionParam, _messages_tool),
-    Table("chat", "Messages", ChatCompletionMessageParam, _chat_message),
-    Table("chat", "Parts", ChatCompletionContentPartParam, _chat_part),
-    Table("chat", "Tools", ChatCompletionToolUnionParam, _chat_tool),
-]
+_GEMINI_CALL = {"id": "call_1", "name": "weather", "args": {}}
+_GEMINI_PARTS: dict[str, Body] = {
+    "text": {"text": MARK},
+    "inlineData": {"inlineData": {"mimeType": "image/png", "data": PNG}},
+    "fileData": {"fileData": {"mimeType": "image/png", "fileUri": "https://host.example/mark_value.png"}},
+    "functionCall": {"functionCall": {"id": "call_1", "name": MARK, "args": {}}},
+    "functionResponse": {"functionResponse": {"id": "call_1", "name": "weather", "response": {"output": MARK}}},
+    "executableCode": {"executableCode": {"language": "PYTHON", "code": MARK}},
+    "codeExecutionResult": {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": MARK}},
+    "thought": {"text": MARK, "thought": True, "thoughtSignature": PNG},
+    "thoughtSignature": {"text": "hi", "thoughtSignature": MARK},
+    "mediaResolution": {
+        "inlineData": {"mimeType": "image/png", "data": PNG},
+        "mediaResolution": {"level": "MEDIA_RESOLUTION_LOW"},
+    },
+    "videoMetadata": {
+        "fileData": {"mimeType": "video/mp4", "fileUri": "https://host.example/a"},
+        "videoMetadata": {"fps": 13},
+    },
+    "audioTranscription": {"text": "hi", "audioTranscription": {"text": MARK}},
+    "speechMetadata": {"text": "hi", "speechMetadata": {"speaker": MARK}},
+    "toolCall": {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": MARK}}},
+    "toolResponse": {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"text": MARK}}},
+}
+_ANSWERED = ("thought", "thoughtSignature", "executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+
+
+def gemini_part(part: Body) -> Body:
+    """part: one member of a part, by its name."""
+    (name,) = part
+    given = _GEMINI_PARTS.get(name) or {"text": "hi", **part}
+    user, go = {"role": "user", "parts": [{"text": "hi"}]}, {"role": "user", "parts": [{"text": "go"}]}
+    result = {"functionResponse": {"id": "call_1", "name": MARK, "response": {"output": "ok"}}}
+    if name == "functionCall":
+        return {"contents": [user, {"role": "model", "parts": [given]}, {"role": "user", "parts": [result]}]}
+    if name == "functionResponse":
+        made = {"role": "model", "parts": [{"functionCall": _GEMINI_CALL}]}
+        return {"contents": [user, made, {"role": "user", "parts": [given]}]}
+    if name in _ANSWERED:
+        return {"contents": [user, {"role": "model", "parts": [given, {"text": "so"}]}, go]}
+    return {"contents": [{"role": "user", "parts": [given]}]}
+
+
+def gemini_tool(tool: Body) -> Body:
+    if "functionDeclarations" in tool:
+        tool = {"functionDeclarations": [{"name": MARK, "parametersJsonSchema": SCHEMA}]}
+    return {"tools": [*BASES["gemini"]["tools"], tool]}
 
 
 class Sent(NamedTuple):
@@ -218,3 +242,8 @@ def outcome(dialect: str, members: Body, upstream: str) -> str:
     if not has_arrived:
         return "lost"
     return "text" if any("rendered as text" in loss.why or "note" in loss.why for loss in losses) else "in part"
+
+
+def member_outcome(dialect: str, name: str, upstream: str) -> str:
+    """The same for a member of the request, or of its part that has a table."""
+    return outcome(dialect, MEMBERS[dialect][name], upstream)

@@ -31,6 +31,7 @@ FIXED: dict[str, dict[str, Any]] = {
     "computer_call_output": {
         "output": {"type": "computer_screenshot", "image_url": "https://host.example/mark_value.png"}
     },
+    "message": {"content": MARK},
     "web_search_call": {"action": {"type": "search", "query": MARK}},
     "configuration_update": {
         "text": {"format": {"type": "json_schema", "name": MARK, "schema": {"type": "object", "title": MARK}}}

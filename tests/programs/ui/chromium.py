@@ -185,7 +185,8 @@ class Page:
         self.call("Input.insertText", text=text)
 
     def shot(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        options = {"format": "png"} if path.suffix == ".png" else {"format": "webp", "quality": 84}
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **options)["data"]))
 
     def faults(self) -> list[str]:
         """Exceptions, console errors and violations of the content security policy."""

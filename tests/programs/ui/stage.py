@@ -75,12 +75,13 @@ class Stage:
 
 
 @contextmanager
-def staged(folder: Path, server: str = "", flows: str = "") -> Iterator[Stage]:
+def staged(folder: Path, server: str = "", flows: str = "", store: str = 'kind = "memory"') -> Iterator[Stage]:
     upstream = Upstream()
     backend = (
         f'kind = "openai-chat"\nbase_url = "{upstream.url}/v1"\nkey = "sk-of-the-back-end"\nretries = 0\nmodels = ["m"]'
     )
-    toml = f'[server]\n{server}\n[store]\nkind = "memory"\n[flows]\n{flows}\n[backends.local]\n{backend}\n'
+    toml = f"[server]\n{server}\n[store]\n{store}\n[flows]\n{flows}\n[backends.local]\n{backend}\n"
+    toml += f'[backends.strict]\n{backend}\nguard = "retry"\n'
     try:
         with process(folder, toml) as running:
             yield Stage(running.port, upstream)
@@ -134,55 +135,55 @@ def play(*frames: bytes | float) -> list[Step]:
     return [*steps, LAST_CHUNK]
 
 
-def prepare_cut_stream(stage: Stage) -> str:
-    """The back end closes the connection inside the arguments of a call."""
-    model = "cut-stream"
+def prepare_correction(stage: Stage) -> str:
+    """The guard of this back end asks the model again, which then makes a valid call."""
+    calls = ('{"town": 5}', '{"city": "Bern"}')
+    stage.upstream.on("corrected-call", *(play(*call_frames(raw), *end_frames("tool_calls")) for raw in calls))
+    stage.ask(CHAT, {**question("corrected-call"), "model": "strict/corrected-call"})
+    return str(stage.flows()[0]["id"])
+
+
+def prepare_cut_stream(stage: Stage, model: str = "cut-stream", pace: float = 0.0) -> str:
+    """The back end closes the connection inside the arguments of a call. pace: seconds between two frames."""
     frames = [*text_frames("I will look ", "it up."), *call_frames('{"city": "Geneva", "da')]
-    stage.upstream.on(model, [stream_head(), *(chunk(frame) for frame in frames), 0.05, CLOSE])
+    stage.upstream.on(model, [*paced(frames, pace)[:-1], 0.05, CLOSE])
     stage.ask(CHAT, question(model, "Plan a weekend in Geneva, depending on the weather."))
     return str(stage.newest(model)["id"])
 
 
-def prepare_repaired_argument(stage: Stage) -> str:
+def prepare_repaired_argument(stage: Stage, model: str = "repaired-argument", pace: float = 0.0) -> str:
     """The model writes invalid JSON with a number as text, the gateway repairs it, and the client gets something else."""
-    model = "repaired-argument"
-    frames = call_frames('{"city": "Geneva", "days": "3",}')
-    stage.upstream.on(model, play(*text_frames("Let me see."), *frames, *end_frames("tool_calls")))
+    frames = [
+        *text_frames("Let me ", "see."),
+        *call_frames('{"city": "Geneva", "days": "3",}'),
+        *end_frames("tool_calls"),
+    ]
+    stage.upstream.on(model, paced(frames, pace))
     stage.ask(CHAT, question(model, top_k=40))
     return str(stage.newest(model)["id"])
 
 
-def prepare_cache_miss(stage: Stage) -> str:
+def prepare_cache_miss(stage: Stage, model: str = "cache-miss", pace: float = 0.0) -> str:
     """Each request of the agent has the time in its system prompt, so the provider's cache never matches."""
-    model = "cache-miss"
+    arguments = '{"city": "Geneva", "days": 1}'
     first = question(model, "Which city is warmer: Geneva or Oslo?")
-    calls = play(*call_frames('{"city": "Geneva", "days": 1}'), *end_frames("tool_calls", cached=0))
-    stage.upstream.on(model, calls, play(*text_frames("Geneva", " is warmer."), *end_frames("stop", cached=0)))
-    first["messages"][0]["content"] = f"{SYSTEM}The time is 12:03:44. Answer in one sentence."
-    stage.ask(CHAT, first)
-    turn = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [
-            {
-                "id": "call_1",
-                "type": "function",
-                "function": {"name": "get_weather", "arguments": '{"city": "Geneva", "days": 1}'},
-            }
-        ],
-    }
+    answer = paced([*text_frames("Geneva", " is warmer."), *end_frames("stop")], pace)
+    stage.upstream.on(model, paced([*call_frames(arguments), *end_frames("tool_calls")], pace), answer)
+    user = first["messages"][1]
+    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": arguments}}
+    turn = {"role": "assistant", "content": None, "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": "call_1", "content": '{"temperature": 21, "sky": "sunny"}'}
-    second = {
-        **first,
-        "messages": [
-            {**first["messages"][0], "content": f"{SYSTEM}The time is 12:03:51. Answer in one sentence."},
-            first["messages"][1],
-            turn,
-            result,
-        ],
-    }
-    stage.ask(CHAT, second)
+    stage.ask(CHAT, {**first, "messages": [_at("12:03:44"), user]})
+    stage.ask(CHAT, {**first, "messages": [_at("12:03:51"), user, turn, result]})
     return str(stage.newest(model)["id"])
+
+
+def paced(frames: list[bytes], pace: float) -> list[Step]:
+    return play(*(step for frame in frames for step in ((pace, frame) if pace else (frame,))))
+
+
+def _at(clock: str) -> dict[str, str]:
+    return {"role": "system", "content": f"{SYSTEM}The time is {clock}. Answer in one sentence."}
 
 
 def whole(text: str) -> list[Step]:

@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from tests.programs.ui.chromium import Chromium, Page
+from tests.programs.ui.histories import ASK, HISTORIES
 from tests.programs.ui.stage import (
     CHAT,
     Stage,
     call_frames,
     end_frames,
     play,
+    prepare_correction,
     prepare_cut_stream,
     prepare_repaired_argument,
     question,
@@ -31,16 +33,16 @@ from tests.server.harness import reply
 
 pytestmark = pytest.mark.slow
 
-_ASK = "What is the weather in Oslo?"
 DIALECTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "chat": (CHAT, {"messages": [{"role": "user", "content": _ASK}]}),
-    "responses": ("/v1/responses", {"input": _ASK}),
-    "messages": ("/v1/messages", {"max_tokens": 99, "messages": [{"role": "user", "content": _ASK}]}),
+    "chat": (CHAT, {"messages": [{"role": "user", "content": ASK}]}),
+    "responses": ("/v1/responses", {"input": ASK}),
+    "messages": ("/v1/messages", {"max_tokens": 99, "messages": [{"role": "user", "content": ASK}]}),
     "gemini": (
         "/v1beta/models/local/MODEL:streamGenerateContent?alt=sse",
-        {"contents": [{"role": "user", "parts": [{"text": _ASK}]}]},
+        {"contents": [{"role": "user", "parts": [{"text": ASK}]}]},
     ),
-    "ollama": ("/api/chat", {"messages": [{"role": "user", "content": _ASK}]}),
+    "interactions": ("/v1beta/interactions", {"input": ASK}),
+    "ollama": ("/api/chat", {"messages": [{"role": "user", "content": ASK}]}),
 }
 
 
@@ -64,7 +66,7 @@ def test_a_flow_appears_at_once_and_grows_while_it_streams(stage: Stage, browser
         assert "running" in page.text(".flow-head")
         page.has(".answer.message", "It rains in Oslo.")
         page.has(".row[data-outcome=ok]", model)
-    assert _ASK in page.text(".conversation")
+    assert ASK in page.text(".conversation")
     assert page.faults() == []
     page.close()
 
@@ -93,6 +95,35 @@ def test_a_repaired_call_shows_before_and_after(stage: Stage, browser: Chromium)
     page.has(".wire.upstream .card", '"days": "3",}')
     page.has(".wire.client .card .number", "3")
     page.has(".wire.canonical .type", "part_started")
+    page.close()
+
+
+def test_a_corrected_call_shows_what_the_model_wrote_first(stage: Stage, browser: Chromium) -> None:
+    flow = prepare_correction(stage)
+    page = browser.page(f"{stage.page}#/flows/{flow}")
+    page.has(".finding.warn", "the model was asked again")
+    page.has(".report.correction .side.del", '"town": 5')
+    page.has(".report.correction .side.ins", '"city": "Bern"')
+    assert "invalid" not in page.text(".findings") + page.text(".row")
+    page.press("3")
+    page.has(".wire.upstream h4", "Request 2 of 2")
+    page.close()
+
+
+@pytest.mark.parametrize("dialect", HISTORIES)
+def test_a_history_of_each_dialect_is_a_conversation_with_links(stage: Stage, browser: Chromium, dialect: str) -> None:
+    stage.upstream.on("history", whole("Sunny."))
+    path, body = HISTORIES[dialect]
+    assert stage.ask(path, {"model": "local/history", **body}).status == 200
+    page = browser.page(f"{stage.page}#/flows/{stage.newest('history')['id']}/conversation")
+    page.has(".card.call", "get_weather")
+    page.has(".card.result", "21 degrees")
+    roles = page.value("[...document.querySelectorAll('.message')].map((one) => one.dataset.role)")
+    assert roles == ["user", "assistant", "tool", "assistant"]
+    page.click(".jump", "result")
+    page.until("document.activeElement.matches('.card.result')")
+    page.click(".jump", "call")
+    page.until("document.activeElement.matches('.card.call')")
     page.close()
 
 

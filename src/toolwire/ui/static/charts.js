@@ -38,7 +38,8 @@ function chartsOf(rows, range) {
   const name = (row) => (models.includes(modelOf(row)) ? modelOf(row) : "other");
   const series = (names, value) => names.map((one, place) => ({ name: one, color: place, values: times.map((time) => value(slots.get(time), one)) }));
   const total = (list, value) => sum(list, value) || 0;
-  const tokens = [["Cached input", (row) => row.cached_tokens], ["Fresh input", (row) => (row.input_tokens || 0) - (row.cached_tokens || 0)], ["Output", (row) => row.output_tokens]];
+  const isCacheCounted = rows.some((row) => row.cached_tokens !== null && row.cached_tokens !== undefined);
+  const tokens = [["Cached input", (row) => row.cached_tokens], [isCacheCounted ? "Fresh input" : "Input", (row) => (row.input_tokens || 0) - (row.cached_tokens || 0)], ["Output", (row) => row.output_tokens]];
   const shown = rows.some((row) => !models.includes(modelOf(row))) ? [...models, "other"] : models;
   return [
     totals(rows),
@@ -46,7 +47,7 @@ function chartsOf(rows, range) {
     chart("Tool calls per model", "bars", times, step, series(shown, (list, one) => total(list.filter((row) => name(row) === one), (row) => row.calls)), number),
     chart("Valid calls, before and after repair", "lines", times, step, [["As the model wrote them", "valid_before"], ["As the client received them", "valid_after"]].map(([title, key], place) => ({ name: title, color: place ? 2 : 5, values: times.map((time) => ratio(slots.get(time), key)) })), percent, 1),
     chart("Time to the end of an answer", "lines", times, step, latencySeries(rows, times, slots), duration),
-    chart("Tokens", "bars", times, step, tokens.map(([title, value], place) => ({ name: title, color: [2, 0, 4][place], values: times.map((time) => total(slots.get(time), value)) })), compact),
+    chart("Tokens", "bars", times, step, tokens.map(([title, value], place) => ({ name: title, color: [2, 0, 1][place], values: times.map((time) => total(slots.get(time), value)) })).slice(isCacheCounted ? 0 : 1), compact),
     chart("Cost", "bars", times, step, series(shown, (list, one) => total(list.filter((row) => name(row) === one), (row) => row.cost)), cost, null, rows.every((row) => row.cost === null) ? "No price is known for these models." : ""),
     table(rows),
   ];

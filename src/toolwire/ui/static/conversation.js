@@ -39,7 +39,17 @@ export function answerOf(flow) {
   const received = response?.status >= 400 ? null : readAnswer(flow.dialect, response);
   if (received?.parts.length) return response.frames?.length ? markOpen(received) : received;
   const canonical = readEvents(flow.events);
-  return canonical.parts.length || canonical.error ? canonical : received;
+  return canonical.parts.length || (canonical.error && flow.outcome !== "ok") ? canonical : received;
+}
+
+/** The calls that reached the client, each with its state; calls of earlier rounds of a correction are not among them. */
+export function receivedCalls(flow) {
+  const parts = (answerOf(flow)?.parts || []).filter((part) => part.type === "call");
+  return parts.length ? parts.map((part) => stateOf(flow, part)).filter(Boolean) : flow.corrections ? flow.calls.slice(-1) : flow.calls;
+}
+
+function stateOf(flow, part) {
+  return flow.calls.findLast((call) => call.id === part.id && call.name === part.name) || flow.calls.findLast((call) => call.name === part.name);
 }
 
 /** The calls as the model wrote them, in the last reply of the back end. */
@@ -52,6 +62,10 @@ export function writtenCalls(flow) {
 /** {before, after} of a repair of a call; from the wires where the report has neither. */
 export function textsOf(flow, report) {
   if (report.before || report.after) return { before: report.before, after: report.after };
+  if (report.kind === "correction" && flow.upstream?.length > 1) {
+    const first = readAnswer(flow.upstream[0].dialect, flow.upstream[0].response);
+    return { before: callLines(first?.parts), after: callLines(answerOf(flow)?.parts) };
+  }
   if (report.kind !== "repair" || !report.tool) return null;
   const calls = (answerOf(flow)?.parts || []).filter((part) => part.type === "call");
   const place = calls.findIndex((call) => report.where === `call ${call.id}`);
@@ -59,6 +73,10 @@ export function textsOf(flow, report) {
   const written = writtenCalls(flow);
   const before = written.find((call) => call.id && call.id === calls[found]?.id) || written[found];
   return before && calls[found] && before.raw !== calls[found].raw ? { before: before.raw, after: calls[found].raw } : null;
+}
+
+function callLines(parts) {
+  return (parts || []).filter((part) => part.type === "call").map((part) => `${part.name} ${part.raw}`).join("\n");
 }
 
 export function toolsView(tools) {
@@ -97,7 +115,7 @@ function messageView(message, place, links, prefix) {
 function callView(part, { links, prefix, isAnswer, flow }) {
   const value = parseJson(part.raw);
   const key = anchor(prefix, "call", part.id);
-  const state = isAnswer && flow ? flow.calls.find((call) => call.id === part.id && call.name === part.name) || flow.calls.find((call) => call.name === part.name) : null;
+  const state = isAnswer && flow ? stateOf(flow, part) : null;
   const ofCall = isAnswer && flow ? (flow.reports || []).filter((one) => ["repair", "correction"].includes(one.kind) && one.tool === part.name) : [];
   const report = ofCall.find((one) => one.where === `call ${part.id}`) || ofCall[0];
   const texts = report && textsOf(flow, report);

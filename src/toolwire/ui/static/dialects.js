@@ -82,7 +82,7 @@ export function frameTitle(data) {
   const written = [delta?.content, delta?.reasoning_content, delta?.tool_calls?.[0]?.function?.arguments, value.delta?.text, value.delta?.partial_json, value.delta?.thinking, typeof value.delta === "string" ? value.delta : null, value.message?.content, value.candidates?.[0]?.content?.parts?.[0]?.text]
     .find((piece) => typeof piece === "string" && piece);
   const finish = value.choices?.[0]?.finish_reason || value.delta?.stop_reason || value.candidates?.[0]?.finishReason;
-  const name = event || value.type || value.object || value.event_type || "";
+  const name = event || value.event_type || value.type || value.object || value.event_type || "";
   if (value.error) return `error: ${value.error.message || ""}`;
   return [name, called ? `call ${called}` : null, written !== undefined ? JSON.stringify(written) : null, finish ? `finish: ${finish}` : null].filter(Boolean).join(" ") || payload.slice(0, 60);
 }
@@ -98,6 +98,7 @@ function readStream(values) {
   if (values.some((value) => Array.isArray(value.choices))) return streamOfChat(values);
   if (values.some((value) => typeof value.type === "string" && value.type.startsWith("response."))) return streamOfResponses(values);
   if (values.some((value) => value.type === "message_start" || value.type === "content_block_start")) return streamOfMessages(values);
+  if (values.some((value) => value.event_type === "step.start")) return streamOfInteractions(values);
   if (values.some((value) => value.candidates)) return streamOfGemini(values);
   if (values.some((value) => value.message && "done" in value)) return streamOfOllama(values);
   return null;
@@ -188,6 +189,25 @@ function streamOfGemini(values) {
   return { parts, finish };
 }
 
+function streamOfInteractions(values) {
+  const steps = new Map();
+  let finish = "";
+  for (const value of values) {
+    if (value.event_type === "step.start") {
+      const part = itemParts(value.step || {})[0] || { type: "text", text: "" };
+      if (part.type === "call") part.raw = "";
+      steps.set(value.index, part);
+    } else if (value.event_type === "step.delta") {
+      const part = steps.get(value.index);
+      if (part?.type === "call") part.raw += asRaw(value.delta?.arguments);
+      else if (part && "text" in part) part.text += value.delta?.text ?? value.delta?.content?.text ?? "";
+    } else if (value.event_type === "interaction.completed") {
+      finish = value.interaction?.status || finish;
+    }
+  }
+  return { parts: [...steps.values()], finish };
+}
+
 function streamOfOllama(values) {
   const parts = [];
   let finish = "";
@@ -207,6 +227,7 @@ function readWhole(value) {
     return { parts: messageParts(message), finish: choice.finish_reason || "" };
   }
   if (Array.isArray(value.output)) return { parts: value.output.flatMap(itemParts), finish: value.incomplete_details?.reason || value.status || "" };
+  if (Array.isArray(value.steps)) return { parts: value.steps.flatMap(itemParts), finish: value.status || "" };
   if (Array.isArray(value.candidates)) return streamOfGemini([value]);
   if (Array.isArray(value.content)) return { parts: contentParts(value.content), finish: value.stop_reason || "" };
   if (isObject(value.message)) return { parts: messageParts(value.message), finish: value.done_reason || "" };
@@ -217,7 +238,7 @@ function addMessage(messages, item, place) {
   const where = `messages[${place}]`;
   if (!isObject(item)) return;
   if (item.type && item.type !== "message" && !item.role) {
-    messages.push({ role: /output$/.test(item.type) ? "tool" : "assistant", parts: itemParts(item), where });
+    messages.push({ role: item.type === "user_input" ? "user" : /_(result|call_output)$/.test(item.type) ? "tool" : "assistant", parts: itemParts(item), where });
     return;
   }
   const role = item.role === "model" ? "assistant" : item.role === "function" ? "tool" : item.role || "user";
@@ -265,6 +286,9 @@ function itemParts(item) {
   if (/_call$/.test(item.type || "") && (item.name || item.arguments !== undefined || item.input !== undefined))
     return [{ type: "call", id: item.call_id || item.id || "", name: item.name || item.type, raw: asRaw(item.arguments ?? item.input ?? "") }];
   if (/_call_output$/.test(item.type || "")) return [{ type: "result", id: item.call_id || "", name: "", text: flat(item.output), isError: false }];
+  if (item.type === "function_result") return [{ type: "result", id: item.call_id || "", name: item.name || "", text: flat(item.result), isError: item.is_error === true }];
+  if (item.type === "user_input" || item.type === "model_output") return contentParts(item.content);
+  if (item.type === "thought") return [{ type: "reasoning", text: (item.summary || []).map((one) => one.text || "").join("") }];
   if (item.type === "reasoning") {
     const found = [...(item.summary || []), ...(item.content || [])].map((one) => one.text || "").join("\n\n");
     return [{ type: "reasoning", text: found || (item.encrypted_content ? "(encrypted)" : "") }];

@@ -1,6 +1,6 @@
 // What happened to a flow, in plain words: findings in the order in which a reader needs them.
 
-import { answerOf } from "./conversation.js";
+import { answerOf, receivedCalls } from "./conversation.js";
 import { readEvents, readRequest } from "./dialects.js";
 import { reasonOf } from "./reasons.js";
 import { bytes, duration, number, percent, plural } from "./format.js";
@@ -60,7 +60,10 @@ function sentence(text) {
 }
 
 function describeAnswer(flow) {
-  const calls = flow.calls.length ? plural(flow.calls.length, "tool call") : "";
+  if (/count_?tokens|input_tokens/i.test(flow.path)) return "a token count";
+  if (/embed/i.test(flow.path)) return "embeddings";
+  const made = receivedCalls(flow).length;
+  const calls = made ? plural(made, "tool call") : "";
   const hasText = (answerOf(flow)?.parts || []).some((part) => part.type === "text" && part.text.trim());
   return [hasText || !calls ? "text" : "", calls].filter(Boolean).join(" and ");
 }
@@ -80,8 +83,11 @@ function finishFindings(flow) {
 
 function callFindings(flow) {
   const cut = openCall(flow);
-  const bad = flow.calls.filter((call) => call.valid_after === false && call.id !== cut?.id);
+  const bad = receivedCalls(flow).filter((call) => call.valid_after === false && call.id !== cut?.id);
   if (!bad.length) return [];
+  const offered = new Set((readRequest(flow.dialect, flow.client?.request?.body)?.tools || []).map((tool) => tool.name));
+  const unknown = bad.filter((call) => !offered.has(call.name));
+  if (unknown.length === bad.length) return [{ level: "bad", title: `The model called a tool that does not exist: ${unknown.map((call) => call.name).join(", ")}`, text: offered.size ? `The request offers only: ${[...offered].slice(0, 20).join(", ")}.` : "The request offers no tools.", tab: "conversation" }];
   return [{ level: "bad", title: `${plural(bad.length, "call")} stayed invalid: ${bad.map((call) => call.name).join(", ")}`, text: "The arguments do not match the schema of the tool, and no repair had only one possible reading. The client received them as the policy of the back end says.", tab: "conversation" }];
 }
 

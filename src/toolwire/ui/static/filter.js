@@ -8,7 +8,7 @@ export const STATES = {
   repaired: (flow) => flow.repairs > 0,
   lost: (flow) => flow.losses > 0,
   corrected: (flow) => flow.corrections > 0,
-  invalid: (flow) => flow.calls.some((call) => call.valid_after === false),
+  invalid: (flow) => (flow.corrections > 0 ? flow.calls.slice(-1) : flow.calls).some((call) => call.valid_after === false),
   stream: (flow) => flow.stream,
   verbatim: (flow) => flow.verbatim,
   translated: (flow) => !flow.verbatim,

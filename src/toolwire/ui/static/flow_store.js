@@ -43,6 +43,7 @@ export class FlowStore extends EventTarget {
   async reload() {
     const load = ++this._load;
     const seen = new Set();
+    let newest = null;
     let before = null;
     try {
       do {
@@ -50,16 +51,15 @@ export class FlowStore extends EventTarget {
         if (load !== this._load) return;
         this.isEnabled = page.enabled !== false;
         if (!this.isEnabled) this.state = "recording off";
-        this._tell("state");
+        newest ??= page.flows[0]?.seq ?? Infinity;
         for (const summary of page.flows) seen.add(summary.id);
-        const newest = page.flows.length ? page.flows[0].seq : 0;
-        if (before === null) this._drop((one) => one.seq <= newest && one.seq >= (page.flows.at(-1)?.seq ?? 0) && !seen.has(one.id));
-        if (before === null && !page.flows.length) this._drop(() => true);
         this.put(page.flows);
-        before = page.next;
-      } while (before !== null && before !== undefined && seen.size < MOST);
-      this._drop((one) => !seen.has(one.id) && one.seq < Math.max(0, ...[...seen].slice(0, 1).map((id) => this.byId.get(id)?.seq ?? 0)));
+        before = page.next ?? null;
+      } while (before !== null && seen.size < MOST);
+      // Newer ones have come in the meantime.
+      this._drop((one) => one.seq <= newest && !seen.has(one.id));
       this.isLoaded = true;
+      this._tell("state");
       this._tell("change");
     } catch (fault) {
       if (load === this._load) this.dispatchEvent(new CustomEvent("fault", { detail: fault }));
@@ -72,7 +72,8 @@ export class FlowStore extends EventTarget {
       const known = this.byId.get(summary.id);
       this.byId.set(summary.id, summary);
       if (known) {
-        this.ordered[this._place(known.seq)] = summary;
+        const place = this._place(known.seq);
+        this.ordered[this.ordered[place] === known ? place : this.ordered.indexOf(known)] = summary;
       } else if (!this.ordered.length || this.ordered[0].seq < summary.seq) {
         this.ordered.unshift(summary);
       } else {

@@ -220,7 +220,9 @@ export class FlowList {
 }
 
 export function badges(flow) {
-  const failed = flow.calls.filter((call) => call.valid_after === false).length;
+  // A corrected call is still in the list of calls, before the one that replaced it.
+  const isCorrected = flow.corrections > 0 && flow.calls.at(-1)?.valid_after !== false;
+  const failed = isCorrected ? 0 : flow.calls.filter((call) => call.valid_after === false).length;
   return [
     flow.repairs > 0 && h("span", { class: "badge repair", title: `${flow.repairs} repaired` }, `${flow.repairs} repaired`),
     flow.corrections > 0 && h("span", { class: "badge correction", title: `${flow.corrections} corrections` }, `${flow.corrections} corrected`),

@@ -57,11 +57,11 @@ export function reportsList(flow) {
 
 function beforeAndAfter(flow, report) {
   const texts = textsOf(flow, report);
-  return texts && beforeAfter(texts.before, texts.after, report.kind === "repair" && report.tool ? ["The model wrote", "The client received"] : undefined);
+  return texts && beforeAfter(texts.before, texts.after, report.kind === "repair" && report.tool ? ["The model wrote", "The client received"] : report.kind === "correction" ? ["The model wrote first", "The client received"] : undefined);
 }
 
 function callTable(flow) {
-  return h("table", { class: "plain" }, h("thead", null, h("tr", null, ["Tool", "As the model wrote it", "As the client received it", "Id"].map((name) => h("th", { scope: "col" }, name)))),
+  return h("table", { class: "plain" }, h("thead", null, h("tr", null, ["Tool", "As the model wrote it", flow.corrections ? "After repair" : "As the client received it", "Id"].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", null, flow.calls.map((call) => h("tr", null, h("td", null, h("code", null, call.name)), h("td", null, mark(call.valid_before)), h("td", null, mark(call.valid_after)), h("td", { class: "muted id" }, call.id)))));
 }
 

@@ -9,6 +9,7 @@ export function dialectOf(path) {
   if (path.includes("/responses")) return "responses";
   if (path.includes("/messages")) return "messages";
   if (path.includes("/api/chat")) return "ollama";
+  if (path.includes("/interactions")) return "interactions";
   return /generateContent/i.test(path) ? "gemini" : "";
 }
 
@@ -30,6 +31,11 @@ export function withResults(dialect, body, answer, results) {
   if (dialect === "ollama") {
     const turn = { role: "assistant", content: said, tool_calls: calls.map((call) => ({ function: { name: call.name, arguments: parseJson(call.raw) ?? {} } })) };
     return { ...body, messages: [...body.messages, turn, ...results.map((one) => ({ role: "tool", tool_name: one.name, content: one.text }))] };
+  }
+  if (dialect === "interactions") {
+    const input = typeof body.input === "string" ? [{ type: "user_input", content: [{ type: "text", text: body.input }] }] : body.input || [];
+    const turn = [...(said ? [{ type: "model_output", content: [{ type: "text", text: said }] }] : []), ...calls.map((call) => ({ type: "function_call", id: call.id, name: call.name, arguments: parseJson(call.raw) ?? {} }))];
+    return { ...body, input: [...input, ...turn, ...results.map((one) => ({ type: "function_result", call_id: one.id, name: one.name, result: one.text }))] };
   }
   if (dialect === "messages") {
     const content = [...(said ? [{ type: "text", text: said }] : []), ...calls.map((call) => ({ type: "tool_use", id: call.id, name: call.name, input: parseJson(call.raw) ?? {} }))];

@@ -23,7 +23,7 @@ from ..errors import GatewayError
 from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
 from ..types import JsonObject
 from ..wire.exact_json import BadJson, decode, encode
-from ..wire.sse import Frame, FrameTooLarge, SseReader
+from ..wire.sse import Frame, FrameTooLarge, SseReader, plain_frame
 from .job import Job
 
 MakeEncoder: TypeAlias = Callable[[], ResponseEncoder]
@@ -196,11 +196,14 @@ class Tap(Translator):
         return Batch(b"".join(wire), kept)
 
     def close(self) -> Batch:
-        batch = self._pass_frames(last_frames(self._sse))
+        output: list[bytes] = []
+        seen: list[Event] = []
+        self._pass_frames(last_frames(self._sse), output, seen)
         if not self.is_over:
             ending = self._ended(self._frames.close())
-            batch = Batch(batch.wire + ending.wire, batch.events + ending.events)
-        return batch
+            output.append(ending.wire)
+            seen += ending.events
+        return Batch(b"".join(output), seen)
 
     def _ended(self, rest: list[Event]) -> Batch:
         """The connection ended without an end mark. In a dialect without such a mark, the held frames are complete."""
@@ -222,14 +225,13 @@ class Tap(Translator):
         return Batch(wire + batch.wire, batch.events)
 
     def _pass(self, data: bytes, output: list[bytes], seen: list[Event]) -> None:
-        batch = self._pass_frames(self._sse.feed(data))
-        output.append(batch.wire)
-        seen += batch.events
+        if self._is_between and (plain := plain_frame(data)) is not None:
+            self._pass_frames([plain], output, seen)
+            return
+        self._pass_frames(self._sse.feed(data), output, seen)
         self._is_between = self._sse.is_idle
 
-    def _pass_frames(self, frames: list[Frame]) -> Batch:
-        output: list[bytes] = []
-        seen: list[Event] = []
+    def _pass_frames(self, frames: list[Frame], output: list[bytes], seen: list[Event]) -> None:
         decoder, turn = self._frames, self._turn
         for frame in frames:
             if self.is_over:
@@ -258,7 +260,6 @@ class Tap(Translator):
                 output.append(self._written(kept))
             else:
                 output.append(self._forward(frame, kept))
-        return Batch(b"".join(output), seen)
 
     def _forward(self, frame: Frame, events: list[Event]) -> bytes:
         """The frame, after those that were held; nothing while it must be held itself."""
@@ -313,8 +314,8 @@ class RenamingTap(Tap):
     def _begun(self, data: bytes) -> bytes:
         return self._renamer.begun(data)
 
-    def _pass_frames(self, frames: list[Frame]) -> Batch:
-        return super()._pass_frames([self._renamer.frame(frame) for frame in frames])
+    def _pass_frames(self, frames: list[Frame], output: list[bytes], seen: list[Event]) -> None:
+        super()._pass_frames([self._renamer.frame(frame) for frame in frames], output, seen)
 
 
 def tap_of(decoder: StreamDecoder, turn: Turn, make_encoder: MakeEncoder, renamer: Renamer | None) -> Tap:

@@ -138,6 +138,13 @@ class SseReader:
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
+def plain_frame(data: bytes) -> Frame | None:
+    """The frame of bytes that begin and end one, if it is a single line of data; None if they must go through a reader."""
+    if data.startswith(b"data: ") and data.find(b"\n") == len(data) - 2 and data[-1:] == b"\n" and b"\r" not in data:
+        return Frame("", data[6:-2], data[:-2])
+    return None
+
+
 def frame_bytes(event: str, data: bytes) -> bytes:
     """One frame. A line break in a foreign event name must not end its line; data is JSON and contains none."""
     return b"event: " + event.encode("utf-8", "replace").translate(None, b"\r\n") + b"\ndata: " + data + b"\n\n"

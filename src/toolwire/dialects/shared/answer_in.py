@@ -16,7 +16,7 @@ from ...errors import GatewayError
 from ...events import Event, Failed, PartDelta, PartEnded, PartStarted
 from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import BadJson, decode, object_of
-from ...wire.sse import Frame, FrameTooLarge, SseReader
+from ...wire.sse import Frame, FrameTooLarge, SseReader, plain_frame
 from ..base import FrameRun, StreamDecoder, excerpt, garbage
 
 _BOM = b"\xef\xbb\xbf"
@@ -91,6 +91,9 @@ class FrameDecoder:
         return events
 
     def _read_all(self, data: bytes, events: list[Event]) -> None:
+        if self._is_between and (plain := plain_frame(data)) is not None:
+            events += self.read(plain)
+            return
         for frame in self._sse.feed(data):
             if (delta := self.match(frame.block)) is not None:
                 events.append(delta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.dialects.codec_harness import answer_in, body_in, events_in, failure, make_request, terminal
 from tests.dialects.upstream_events import DONE, TOP, call, chunk
 from toolwire.dialects.base import OTHER_CHOICES as LOSS
-from toolwire.dialects.chat.body_in import body_events
+from toolwire.dialects.chat.body_in import body_events, regular_body_events
 from toolwire.dialects.chat.shapes import is_counted, usage_in
 from toolwire.events import Event, Finished, FoldedAnswer, Noted, fold
 from toolwire.types import Loss, Opaque, Text, ToolCall
@@ -209,3 +210,46 @@ def test_a_body_has_one_answer_by_the_same_rule() -> None:
     )
     assert (fold(events).parts_of(0), reason(fold(events))) == ((LOOK, FIRST), "tool_calls")
     assert losses(events) == [LOSS]
+
+
+REGULAR = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1700000000,
+    "model": "m",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi é."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+}
+
+
+def regular_variants() -> Iterator[tuple[dict[str, Any], bool]]:
+    """Bodies, each with whether it is regular."""
+    message, choice = REGULAR["choices"][0]["message"], REGULAR["choices"][0]  # type: ignore[index]
+    yield REGULAR, True
+    yield REGULAR | {"system_fingerprint": None, "service_tier": "default"}, True
+    for more in ({"refusal": None}, {"annotations": []}, {"tool_calls": None}):
+        yield REGULAR | {"choices": [choice | {"message": message | more}]}, True
+    for finish in ("length", "content_filter"):
+        yield REGULAR | {"choices": [choice | {"finish_reason": finish, "logprobs": None}]}, True
+    for other in ({"content": ""}, {"content": None}, {"role": "user"}, {"refusal": "no"}, {"reasoning": "hm"}):
+        yield REGULAR | {"choices": [choice | {"message": message | other}]}, False
+    for odd in ({"finish_reason": "eos"}, {"finish_reason": None}, {"index": 1}, {"logprobs": {"content": [1]}}):
+        yield REGULAR | {"choices": [choice | odd]}, False
+    for change in (
+        {"choices": []},
+        {"choices": [choice, choice]},
+        {"usage": {}},
+        {"id": ""},
+        {"timings": 1},
+        {"error": 1},
+    ):
+        yield REGULAR | change, False
+
+
+@pytest.mark.parametrize(("body", "is_regular"), list(regular_variants()))
+def test_a_regular_body_has_the_same_events_without_reading_it_by_hand(body: dict[str, Any], is_regular: bool) -> None:
+    request = make_request("chat")
+    found = regular_body_events(request, json.dumps(body, ensure_ascii=False).encode())
+    assert (found is not None) == is_regular
+    if found is not None:
+        assert (found, "") == body_events(request, body)

@@ -8,13 +8,16 @@ merged into choice 0. Everything else is another answer: it is dropped and repor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType
 
 from ...errors import UpstreamError
-from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartEnded, Started, unfold
+from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartDelta, PartEnded, PartStarted, Started, unfold
 from ...types import (
     Choice,
     Extra,
+    Json,
     JsonObject,
     Loss,
     Opaque,
@@ -25,7 +28,7 @@ from ...types import (
     Text,
     ToolCall,
 )
-from ...wire.exact_json import encode, object_of
+from ...wire.exact_json import BadJson, encode, object_of, typed_decoder
 from ..base import OTHER_CHOICES, excerpt, garbage
 from ..shared.errors import error_details, error_from
 from .reasoning_details import MEMBER, words_in
@@ -45,8 +48,63 @@ from .shapes import (
     usage_in,
 )
 
+_Empty: TypeAlias = Annotated[list[Json], Meta(max_length=0)]
+_NO_TEXT = Text(text="")
 _TOP = frozenset({"id", "object", "created", "model", "choices", "usage", "error"})
 _PLAIN = frozenset({"role", "content", "refusal", "annotations"})
+
+
+class _RegularMessage(Struct, forbid_unknown_fields=True):
+    role: Literal["assistant"]
+    content: Annotated[str, Meta(min_length=1)]
+    refusal: None = None
+    annotations: _Empty | None = None
+    tool_calls: _Empty | None = None
+
+
+class _RegularChoice(Struct, forbid_unknown_fields=True):
+    message: _RegularMessage
+    finish_reason: Literal["stop", "length", "content_filter"]
+    index: Literal[0]
+    logprobs: None = None
+
+
+class _RegularBody(Struct, forbid_unknown_fields=True):
+    id: Annotated[str, Meta(min_length=1)]
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: Annotated[list[_RegularChoice], Meta(min_length=1, max_length=1)]
+    usage: JsonObject
+    system_fingerprint: str | UnsetType | None = UNSET
+    service_tier: str | UnsetType | None = UNSET
+
+
+_regular = typed_decoder(_RegularBody)
+
+
+def regular_body_events(request: Request, body: bytes) -> list[Event] | None:
+    """The events of a body that is as documented and has one text, as most have; None for any other, which body_events() reads."""
+    try:
+        answer = _regular.decode(body)
+    except (DecodeError, UnicodeError, RecursionError, BadJson):
+        return None
+    if request.sampling.choices != 1 or not is_counted(answer.usage):
+        return None
+    [choice] = answer.choices
+    unknown: JsonObject = {}
+    if answer.system_fingerprint is not UNSET:
+        unknown["system_fingerprint"] = answer.system_fingerprint
+    if answer.service_tier is not UNSET:
+        unknown["service_tier"] = answer.service_tier
+    text, finish = choice.message.content, choice.finish_reason
+    return [
+        Started(id=answer.id, model=answer.model, created=answer.created, extra={NAME: unknown}),
+        PartStarted(index=0, part=_NO_TEXT),
+        PartDelta(0, text),
+        PartEnded(index=0, part=Text(text=text)),
+        Finished(choices=(Choice(reason=REASONS[finish], raw_reason=finish),), usage=usage_in(answer.usage)),
+    ]
 
 
 def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:

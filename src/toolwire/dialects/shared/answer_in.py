@@ -132,18 +132,23 @@ class FrameDecoder:
 
 
 class BodyDecoder:
-    """Collects a whole answer and returns all its events at the end. A stream with the content type of a body is decoded as a stream."""
+    """Collects a whole answer and returns all its events at the end. A stream with the content type of a body is decoded as a stream.
+
+    regular_events_of: reads the bytes of a common body without decoding all of it; returns None for any other.
+    """
 
     def __init__(
         self,
         request: Request,
         events_of: Callable[[Request, JsonObject], tuple[list[Event], str]],
         stream: Callable[[Request], StreamDecoder],
+        regular_events_of: Callable[[Request, bytes], list[Event] | None] | None = None,
     ) -> None:
         self.irregular = ""
         self._request = request
-        self.value: JsonObject | None = None
+        self._value: JsonObject | None = None
         self._events_of = events_of
+        self._regular_events_of = regular_events_of
         self._stream = stream
         self._pieces: list[bytes] = []
 
@@ -152,7 +157,12 @@ class BodyDecoder:
         return []
 
     def close(self) -> list[Event]:
-        given = b"".join(self._pieces)
+        given = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        if (
+            self._regular_events_of is not None
+            and (regular := self._regular_events_of(self._request, given)) is not None
+        ):
+            return regular
         body = given.removeprefix(_BOM)
         if body.lstrip().startswith(_FIELDS):
             self.irregular = "a stream where a body was due"
@@ -164,11 +174,18 @@ class BodyDecoder:
             return self._broken(f"the back end's answer is not JSON ({fault}): {excerpt(body)}")
         if not isinstance(value, dict):
             return self._broken(f"the back end's answer is not a JSON object: {excerpt(body)}")
-        self.value = value
+        self._value = value
         events, self.irregular = self._events_of(self._request, value)
         if body != given:
             self.irregular = self.irregular or "a byte order mark"
         return events
+
+    @property
+    def value(self) -> JsonObject | None:
+        """The body as JSON, once it is complete; None if it is no object."""
+        if self._value is None and not self.irregular:
+            self._value = object_of(b"".join(self._pieces).decode())
+        return self._value
 
     def _broken(self, message: str) -> list[Event]:
         self.irregular = "not JSON"

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from toolwire.config.file import (
     BackendConfig,
+    ClusterConfig,
     Config,
     SearchConfig,
     ServerConfig,
@@ -181,7 +182,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
             "[server]\nprot = 1",
             'toolwire.toml, line 2, server.prot: found the unknown key "prot"; expected one of "host", "port", "keys", '
             '"secrets", "default", "max_body_mb", "max_streams", "max_connections", "max_head_kb", "max_headers", "head_seconds", '
-            '"idle_seconds", "keep_alive_seconds", "shutdown_seconds", "origins", "websocket", "log", "log_format", "trace_file", "trace_max_mb"; did you mean "port"?',
+            '"idle_seconds", "keep_alive_seconds", "shutdown_seconds", "drain_seconds", "origins", "websocket", "log", "log_format", "trace_file", "trace_max_mb"; did you mean "port"?',
         ),
         (
             "[server]\nmax_connections = -1",
@@ -218,8 +219,8 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         ),
         (
             "[backend.openai]",
-            'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "store", "flows", "search", '
-            '"backends", "models"; did you mean "backends"?',
+            'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "store", "cluster", "flows", '
+            '"search", "backends", "models"; did you mean "backends"?',
         ),
         (
             "\n[[backends]]\nkind = 'demo'",
@@ -404,6 +405,17 @@ def test_recording_is_on_without_keys_and_off_with_keys() -> None:
     assert loaded("[server]\nkeys = ['abcdefgh']\n[flows]\nenabled = true").is_recorded
     assert not loaded("[flows]\nenabled = false").is_recorded
     assert not loaded("[server]\nkeys = ['abcdefgh']\n[flows]\nenabled = 'auto'").is_recorded
+
+
+def test_a_cluster(folder: Path) -> None:
+    assert loaded("").cluster is None
+    config = loaded(
+        '[cluster]\nsecret = "env:SECRET"\nhost = "env:POD_IP"\nport = 7000', {"SECRET": "s" * 16, "POD_IP": "10.0.0.7"}
+    )
+    assert config.cluster == ClusterConfig(secret=Secret("s" * 16), host="10.0.0.7", port=7000)
+    assert "s" * 16 not in repr(config)
+    assert "fewer than 16 characters" in refused('[cluster]\nsecret = "short"')
+    assert "SECRET is not set" in refused('[cluster]\nsecret = "env:SECRET"')
 
 
 def test_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

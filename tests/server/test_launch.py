@@ -34,7 +34,7 @@ from tests.server.harness import (
     request_bytes,
     wait_until,
 )
-from toolwire.config.file import BackendConfig, Config, ServerConfig
+from toolwire.config.file import BackendConfig, Config, ServerConfig, StoreConfig
 from toolwire.errors import ConfigError
 from toolwire.server import App, launch
 from toolwire.server.launch import bound, options
@@ -409,9 +409,20 @@ def test_a_stdout_without_reader_does_not_stop_the_server(tmp_path: Path, worker
             running.kill()
 
 
-def test_windows_of_vs_code_need_a_single_worker(tmp_path: Path) -> None:
+def test_while_it_drains_requests_work_and_load_balancers_are_sent_away(tmp_path: Path) -> None:
+    with process(tmp_path, 'drain_seconds = 2\n[store]\nkind = "memory"\n[backends.demo]\nkind = "demo"') as running:
+        assert ask(running.port, "GET", "/readyz").status == 200
+        running.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: ask(running.port, "GET", "/readyz").status == 503)
+        assert ask(running.port, "GET", "/healthz").status == 200
+        body = {"model": "demo/echo-tools", "messages": [{"role": "user", "content": "hi"}]}
+        assert ask(running.port, "POST", "/v1/chat/completions", body).status == 200
+        assert running.process.wait(LONG) == 0
+
+
+def test_windows_of_vs_code_need_a_store_that_the_workers_share(tmp_path: Path) -> None:
     path = tmp_path / "toolwire.toml"
-    path.write_text('[backends.mine]\nkind = "vscode"\n')
+    path.write_text('[store]\nkind = "memory"\n[backends.mine]\nkind = "vscode"\n')
     command = [sys.executable, "-m", "toolwire", "serve", "--config", str(path), "--workers", "2"]
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": str(tmp_path)}
     ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LONG)
@@ -428,8 +439,13 @@ def test_what_was_only_found_is_left_out_for_several_workers(monkeypatch: pytest
     )
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # so that what is set there is undone
     vscode, demo = BackendConfig(name="vscode", kind="vscode"), BackendConfig(name="demo", kind="demo")
-    launch.run(Config(backends=(vscode, demo)), workers=2)
+    launch.run(Config(store=StoreConfig(kind="memory"), backends=(vscode, demo)), workers=2)
     assert [backend.name for backend in served[0].backends] == ["demo"]
+    assert served[0].cluster is None
+    launch.run(Config(backends=(vscode, demo)), workers=2)
+    assert [backend.name for backend in served[1].backends] == ["vscode", "demo"]
+    assert served[1].cluster is not None
+    assert len(served[1].cluster.secret.reveal()) == 64
 
 
 def test_the_first_start_makes_the_token_of_vs_code(tmp_path: Path) -> None:

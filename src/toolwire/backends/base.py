@@ -7,7 +7,7 @@ docs/backend-plugin.md for a complete one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, Self
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from ..types import Loss, Request
 if TYPE_CHECKING:  # so that commands that only read the configuration start quickly
     from ..calls.validation import LocalCall
     from ..config.values import BackendConfig
+    from .continuation import ResumePoint
     from .http.transport import Transport
 
 
@@ -88,6 +89,15 @@ class EventReply(Struct):
             await self.events.aclose()
 
 
+class ParkedRuns(Protocol):
+    """Runs that wait in this process for the results of their calls. on_park is called with the place and the seconds of each new one."""
+
+    on_park: Callable[[ResumePoint, float], None] | None
+
+    def holds(self, point: ResumePoint) -> bool:
+        """Whether a run waits at this place."""
+
+
 class ToolsUnsupported(UpstreamError):
     """Raised by open() for a request with tools, where only the running program shows that it takes none.
 
@@ -140,6 +150,11 @@ class Backend(ABC):
 
     async def relay(self, method: str, path: str, query: str, headers: Mapping[str, str]) -> WireReply | None:
         """Forward a request without a body for something that the back end stores. Optional: None if it stores nothing."""
+        return None
+
+    @property
+    def parked_runs(self) -> ParkedRuns | None:
+        """Optional: runs that only this process can continue. In a cluster, the other processes forward their continuations to it."""
         return None
 
     @property

@@ -215,6 +215,7 @@ class Parking(Generic[T]):
         self, stop: Callable[[T], Awaitable[None]], *, seconds: float = PARKED_SECONDS, most: int = MAX_PARKED
     ) -> None:
         self.counts = ParkingCounts()
+        self.on_park: Callable[[ResumePoint, float], None] | None = None
         self._stop = stop
         self._seconds = seconds
         self._most = most
@@ -242,9 +243,14 @@ class Parking(Generic[T]):
         parked.timer = asyncio.get_running_loop().call_later(self._seconds, self._expire, parked)
         self._all[parked] = None
         self._points.setdefault(point, []).append(parked)
+        if self.on_park is not None:
+            self.on_park(point, self._seconds)
         while len(self._all) > self._most:
             self.counts.evicted += 1
             self._stop_soon(self._remove(next(iter(self._all))))
+
+    def holds(self, point: ResumePoint) -> bool:
+        return point in self._points
 
     def take(self, point: ResumePoint) -> T | None:
         """The run parked here, which the caller then owns; of several, the latest."""

@@ -24,6 +24,7 @@ from .store_url import with_store_url
 from .toml_lines import Document, KeyPath
 from .values import DEFAULT_PORT as DEFAULT_PORT
 from .values import BackendConfig as BackendConfig
+from .values import ClusterConfig as ClusterConfig
 from .values import Config as Config
 from .values import FlowsConfig as FlowsConfig
 from .values import Guard as Guard
@@ -167,10 +168,11 @@ class _Reader:
 
     def config(self) -> Config:
         data = self._document.data
-        self._refuse_unknown((), data, ("server", "store", "flows", "search", "backends", "models"))
+        self._refuse_unknown((), data, ("server", "store", "cluster", "flows", "search", "backends", "models"))
         config = Config(
             server=self._server(self._table(("server",), data.get("server", {}))),
             store=self._store(self._table(("store",), data.get("store", {}))),
+            cluster=self._cluster(self._table(("cluster",), data["cluster"])) if "cluster" in data else None,
             flows=self._flows(self._table(("flows",), data.get("flows", {}))),
             search=self._search(self._table(("search",), data["search"])) if "search" in data else None,
             backends=tuple(
@@ -225,6 +227,17 @@ class _Reader:
         fields = self._fields(("flows",), table, FlowsConfig, Resolver(self._environ, self._folder))
         fields["path"] = self._path(("flows", "path"), fields.get("path", ""))
         return FlowsConfig(**fields)
+
+    def _cluster(self, table: dict[str, Any]) -> ClusterConfig:
+        resolver = Resolver(self._environ, self._folder)
+        fields = self._fields(("cluster",), table, ClusterConfig, resolver)
+        for key in ("host", "advertise"):  # "env:POD_IP", for example
+            fields[key] = resolver.resolve(fields.get(key, "")) or ("127.0.0.1" if key == "host" else "")
+        self._warnings += resolver.warnings
+        if resolver.missing or len((fields.get("secret") or Secret()).reveal()) < 16:
+            found = resolver.missing[0] if resolver.missing else "found a secret of fewer than 16 characters"
+            raise self._document.error(("cluster", "secret"), f"{found}; expected one that all gateways share.")
+        return ClusterConfig(**fields)
 
     def _search(self, table: dict[str, Any]) -> SearchConfig:
         kinds = {"searxng": "url", "command": "command"}

@@ -11,6 +11,9 @@ from .secret import Secret
 DEFAULT_PORT = 18741
 
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
+InternalPort: TypeAlias = Annotated[
+    int, Meta(ge=0, le=65535, description="a whole number from 0 (any free port) to 65535")
+]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
 Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole number of days from 1 to 36500")]
 Results: TypeAlias = Annotated[int, Meta(ge=1, le=20, description="a whole number from 1 to 20")]
@@ -32,6 +35,8 @@ Grammar: TypeAlias = Literal["auto", "on", "off"]
 Switch: TypeAlias = bool | Literal["auto"]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
 
+Drain: TypeAlias = Annotated[float, Meta(ge=0, le=3600, description="a number of seconds from 0 to 3600")]
+
 
 class ServerConfig(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
@@ -48,6 +53,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     idle_seconds: Seconds = 75.0
     keep_alive_seconds: Seconds = 15.0
     shutdown_seconds: Seconds = 30.0
+    drain_seconds: Drain = 0.0
     origins: tuple[str, ...] = ()
     websocket: bool = True  # Responses over WebSocket; false refuses the upgrade with 426
     log: Literal["info", "debug", "warning", "error", "trace"] = "info"
@@ -148,6 +154,16 @@ class FlowsConfig(Struct, frozen=True, kw_only=True):
     disk_mb: Count = 512
 
 
+class ClusterConfig(Struct, frozen=True, kw_only=True):
+    """Processes that forward requests to each other. host and port: of the internal listener; port 0 for any free one, otherwise each
+    worker has the next. advertise: how other machines reach the host, "" for host."""
+
+    secret: Secret = Secret()
+    host: str = "127.0.0.1"
+    port: InternalPort = 0
+    advertise: str = ""
+
+
 class SearchConfig(Struct, frozen=True, kw_only=True):
     """Runs web searches of clients that expect the provider to do so. url: for searxng. command: a program."""
 
@@ -164,6 +180,7 @@ class Config(Struct, frozen=True, kw_only=True):
     server: ServerConfig = ServerConfig()
     store: StoreConfig = StoreConfig()
     flows: FlowsConfig = FlowsConfig()
+    cluster: ClusterConfig | None = None
     search: SearchConfig | None = None
     backends: tuple[BackendConfig, ...] = ()
     aliases: dict[str, str] = {}

@@ -18,6 +18,7 @@ from ..backends.http.transport import Transport
 from ..backends.mounts import Mount, Receive, Send, mount_kinds
 from ..backends.search import build_search
 from ..catalog.router import router_for
+from ..cluster.node import ClusterNode
 from ..config.file import Config, default_store_path
 from ..config.policy import policy_of
 from ..config.secret_file import seal_secrets
@@ -28,7 +29,7 @@ from ..ids import new_id
 from ..memory.answers import AnswerMemory, storing_backends
 from ..memory.connection import History
 from ..memory.signatures import SignatureMemory
-from ..memory.store import Store, store_for
+from ..memory.store import Store
 from ..offload import LARGE, offload
 from ..pipeline.compaction.stage import Compactor
 from ..pipeline.search import Searching
@@ -50,6 +51,7 @@ from .socket.endpoint import ResponsesSocket
 from .state import StateApi, is_stateful
 from .state.query import StateQuery, query_in
 from .stats_writer import Recorder
+from .store_startup import opened_store, report_outage
 from .tracer import Tracer, recorder_for
 from .ui.access import MARK, UiAccess
 from .ui.counts import hourly_stats
@@ -63,8 +65,9 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 class App:
     """One instance per process. Back ends are built when the server starts, because they belong to its event loop."""
 
-    def __init__(self, config: Config, store: Store | None = None) -> None:
+    def __init__(self, config: Config, store: Store | None = None, cluster: ClusterNode | None = None) -> None:
         self._config = config
+        self._cluster = cluster
         self._given_store = store
         self._store = store
         self._state: StateApi | None = None
@@ -84,6 +87,7 @@ class App:
         self._request_count = count(1)
         self._open = 0
         self._is_ready = False
+        self.is_draining = False  # the server stops soon: load balancers should choose another one
         self._runtime: Runtime | None = None
         self.mounts: dict[str, Mount] = {}  # by path
         self.sockets: dict[str, Mount | ResponsesSocket] = {}  # paths with a WebSocket
@@ -110,18 +114,20 @@ class App:
         backends = {config.name: build(config, self._transport) for config in self._config.backends}
         policies = {config.name: policy_of(config) for config in self._config.backends}
         keepers, is_shared = storing_backends(self._config.backends), bool(self._config.server.keys)
-        store = self._store = self._given_store or self._opened_store()
+        store = self._store = self._given_store or opened_store(self._config.store, self._log.say)
         keeping = AnswerMemory(store, keepers, is_shared=is_shared)
         vault = SignatureMemory(store) if self._config.store.reasoning else None
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
         compactor = Compactor(seal_secrets(self._config.server.secrets, self._secret_folder()))
-        self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching, vault, compactor)
+        reached = backends if self._cluster is None else self._cluster.join(store, backends)
+        self._runtime = Runtime(reached, router_for(self._config), policies, keeping, searching, vault, compactor)
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
         self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
         self.sockets = {**self.mounts, **self._response_sockets(keeping)}
         self._pages |= {path: partial(self._describe, mount) for path, mount in self.mounts.items()}
-        self._state = StateApi(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
+        interval = self._config.server.keep_alive_seconds
+        self._state = StateApi(self._runtime, keeping, self._done, self._report, interval, self._cluster)
         self._recorder = Recorder(store, self._history, self._report)
         self._recorder.start()
         self._collector.start()
@@ -142,22 +148,9 @@ class App:
             return None
         return (Path(store.path) if store.path else default_store_path()).parent
 
-    def _opened_store(self) -> Store:
-        """Raises ConfigError when the file cannot be used."""
-        opened = store_for(self._config.store)
-        if opened.warning:
-            self._log.say("warning", opened.warning)
-        return opened.store
-
     def leave(self) -> None:
         """The server stops soon: end what would last until its reader leaves."""
         self._inspector.close()
-
-    async def _open_store(self) -> None:
-        """A store that is down now is no reason not to start. Raises ConfigError for one that cannot be used."""
-        assert self._store is not None
-        if why := await self._store.open():
-            self._log.say("warning", f"the store cannot be used yet: {why} Requests without stored state work.")
 
     async def stop(self) -> None:
         self._is_ready = False
@@ -165,6 +158,8 @@ class App:
         self._closed.flush()
         if self._recorder is not None:
             await self._recorder.stop()
+        if self._cluster is not None:
+            await self._cluster.leave()
         if self._state is not None:
             await self._state.stop()
         if self._runtime is not None:
@@ -189,7 +184,8 @@ class App:
         await receive()
         try:
             self.start()
-            await self._open_store()
+            assert self._store is not None
+            await report_outage(self._store, self._log.say)
         except GatewayError as error:
             await send({"type": "lifespan.startup.failed", "message": error.sentence()})
             return
@@ -447,6 +443,8 @@ class App:
     async def _ready(self, reply: Reply) -> None:
         """Whether a load balancer should prefer this process: 503 while the store is down, although most requests still work."""
         self._running()
+        if self.is_draining:
+            raise BadRequest("the gateway is about to stop.", status=503, code="not_ready")
         if self._store is not None and not await self._store.is_available():
             raise BadRequest("the store is not available.", status=503, code="store_unavailable")
         await reply.json(b'{"status":"ready"}')

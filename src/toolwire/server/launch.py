@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from secrets import token_hex
 from types import FrameType
 from typing import NoReturn
 
@@ -24,7 +25,10 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from ..backends.mounts import mount_kinds
 from ..backends.registry import load
-from ..config.file import Config, ServerConfig
+from ..cluster.endpoint import ClusterEndpoint
+from ..cluster.node import ClusterNode, bind_internal
+from ..config.file import ClusterConfig, Config, ServerConfig
+from ..config.secret import Secret
 from ..errors import ConfigError, GatewayError, quote
 from .app import App
 from .connections import Connections, connections_wanted
@@ -45,7 +49,7 @@ def _nothing() -> None:
 
 def run(config: Config, *, workers: int = 1, announce: Callable[[], None] = _nothing) -> None:
     """announce is called once, as soon as somebody listens."""
-    config = _for_several(config) if workers > 1 else config
+    config = _as_cluster(_for_several(config)) if workers > 1 else config
     _prepare_mounts()
     if workers <= 1:
         _serve(config, None, announce=announce)
@@ -69,23 +73,32 @@ def _prepare_mounts() -> None:
 
 
 def _for_several(config: Config) -> Config:
-    """Some back ends live in one process, and a request may reach any worker. A configured one is an error, a discovered one is
-    removed."""
+    """Some back ends live in one process, and a request may reach any worker. With a store that the workers share they forward it; without
+    one, a configured back end is an error, and a discovered one is removed."""
+    if config.store.kind != "memory":
+        return config
     single = [backend for backend in config.backends if load(backend.kind).is_single_process]
     if single and config.path:
         raise ConfigError(
             f"found the back end {quote(single[0].name)} of kind {quote(single[0].kind)} and several workers; "
             "its connections reach only one of them.",
             where="--workers",
-            hint="Start with one worker, or without this back end.",
+            hint="Start with one worker, without this back end, or with a store on disk.",
         )
     return replace(config, backends=tuple(backend for backend in config.backends if backend not in single))
+
+
+def _as_cluster(config: Config) -> Config:
+    """Workers forward requests to each other, with a secret that only they know unless the owner configured one."""
+    if config.cluster is not None or config.store.kind == "memory":
+        return config
+    return replace(config, cluster=ClusterConfig(secret=Secret(token_hex(32))))
 
 
 class Options(uvicorn.Config):
     """What uvicorn is to do, and the limits of its connections."""
 
-    def __init__(self, server: ServerConfig, app: App) -> None:
+    def __init__(self, server: ServerConfig, app: App | ClusterEndpoint) -> None:
         super().__init__(
             app,
             host=server.host,
@@ -94,7 +107,7 @@ class Options(uvicorn.Config):
             http=Protocol,
             ws="none",
             interface="asgi3",  # App.__call__ returns coroutines and is none itself
-            lifespan="on",
+            lifespan="on" if isinstance(app, App) else "off",
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -119,6 +132,7 @@ class Server(uvicorn.Server):
 
     parent = 0  # of a worker: when it is gone, nobody is left to stop it
     announce = staticmethod(_nothing)
+    node: ClusterNode | None = None
     _signals = 0
 
     def __init__(self, config: Options, files: int | None = None) -> None:
@@ -135,6 +149,8 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         for listener in [one for server in self.servers for one in server.sockets]:
             _keep_alive(listener)
+        if self.node is not None:
+            await self._listen_to_peers(self.node)
         self.server_state.watch(self._loop)
         if self.parent:
             self._check_parent()
@@ -146,6 +162,15 @@ class Server(uvicorn.Server):
             app.leave()
         await super().shutdown(sockets)
 
+    async def _listen_to_peers(self, node: ClusterNode) -> None:
+        config = Options(self.server_state.limits, node.endpoint)
+        config.load()
+
+        def protocol() -> Protocol:
+            return Protocol(config=config, server_state=self.server_state, app_state={}, _loop=self._loop)
+
+        self.servers.append(await self._loop.create_server(protocol, sock=node.listener, backlog=config.backlog))
+
     def _check_parent(self) -> None:
         if os.getppid() != self.parent:
             self.should_exit = True
@@ -154,9 +179,17 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._signals += 1
+        app, wait = self.config.app, self.server_state.limits.drain_seconds
+        if self._signals == 1 and wait and isinstance(app, App):  # load balancers notice before it refuses connections
+            app.is_draining = True
+            self._loop.call_soon_threadsafe(self._loop.call_later, wait, self._leave)
+            return
         if self._signals == 2:  # what was under way ends as if its clients had left
             self._loop.call_soon_threadsafe(self._drop_all)
         self.force_exit = self._signals > 2
+        self.should_exit = True
+
+    def _leave(self) -> None:
         self.should_exit = True
 
     def _hang_up(self, number: int, frame: FrameType | None) -> None:
@@ -182,20 +215,34 @@ def _hangup_handled(handler: Callable[[int, FrameType | None], None]) -> Iterato
 
 
 def _serve(
-    config: Config, listener: socket.socket | None, parent: int = 0, announce: Callable[[], None] = _nothing
+    config: Config,
+    listener: socket.socket | None,
+    parent: int = 0,
+    announce: Callable[[], None] = _nothing,
+    number: int = 0,
 ) -> None:
-    app = App(config)
+    """number: of the worker, from 0."""
+    node = _node(config, number)
+    app = App(config, cluster=node)
     # What uvicorn and asyncio have to say takes the same way as our own lines: a full pipe must not stop them either.
     logging.basicConfig(handlers=[app.log_handler()], level=logging.WARNING, force=True)
     running = Server(options(config, app), _allowed_files(2 * connections_wanted(config.server) + 512))
     running.parent = parent
     running.announce = announce
+    running.node = node
     try:
         running.run(sockets=None if listener is None else [listener])
     finally:
         app.close_log()
     if not running.started:
         sys.exit(_NOT_STARTED)
+
+
+def _node(config: Config, number: int) -> ClusterNode | None:
+    """Raises ConfigError. A forwarded request is larger than the client's: it has the stored history."""
+    if config.cluster is None:
+        return None
+    return ClusterNode(config.cluster, bind_internal(config.cluster, number), 4 * (config.server.max_body_mb << 20))
 
 
 def _allowed_files(wanted: int) -> int | None:
@@ -254,6 +301,7 @@ class _Workers:
         self._count = count
         self._announce = announce
         self._born: dict[int, float] = {}
+        self._numbers: dict[int, int] = {}  # of each worker, from 0
         self._is_stopping = False
         self._exit_code = 0
 
@@ -290,10 +338,12 @@ class _Workers:
 
     def _fork(self) -> None:
         parent = os.getpid()
+        number = next(number for number in range(self._count) if number not in self._numbers.values())
         child = os.fork()
         if not child:
-            _work(self._config, parent, self._announce)
+            _work(self._config, parent, self._announce, number)
         self._born[child] = time.monotonic()
+        self._numbers[child] = number
         self._announce = _nothing
 
     def _wait(self) -> None:
@@ -303,6 +353,7 @@ class _Workers:
             self._born.clear()
             return
         age = time.monotonic() - self._born.pop(child, 0.0)
+        self._numbers.pop(child, None)
         mark_process_dead(child)  # type: ignore[no-untyped-call] # the library has no types here
         if self._is_stopping:
             return
@@ -321,7 +372,7 @@ class _Workers:
             _signal(child, number)
 
 
-def _work(config: Config, parent: int, announce: Callable[[], None]) -> NoReturn:
+def _work(config: Config, parent: int, announce: Callable[[], None], number: int) -> NoReturn:
     """The life of a worker; it never returns into its parent's code."""
     code = 1
     try:
@@ -331,7 +382,7 @@ def _work(config: Config, parent: int, announce: Callable[[], None]) -> NoReturn
         if _HANGUP is not None and signal.getsignal(_HANGUP) != signal.SIG_IGN:
             signal.signal(_HANGUP, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
-        _serve(config, bound(config.server.host, config.server.port), parent, announce)
+        _serve(config, bound(config.server.host, config.server.port), parent, announce, number)
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1

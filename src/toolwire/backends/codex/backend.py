@@ -16,7 +16,7 @@ from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import CODEX
 from ...types import Loss, Request
-from ..base import Backend, EventReply, Model, ToolsUnsupported
+from ..base import Backend, EventReply, Model, ParkedRuns, ToolsUnsupported
 from ..continuation import ResumePoint, resume_point_after
 from ..http.refusals import check_tools
 from ..sessions import AnswerTimeouts, BackgroundTasks, Delivery, Parking, RunReply, SessionLost
@@ -56,6 +56,10 @@ class CodexBackend(Backend):
         self._listing = asyncio.Lock()
         self._models: list[Model] = []
         self._listed_at = 0.0
+
+    @property
+    def parked_runs(self) -> ParkedRuns:
+        return self._parking
 
     async def program(self) -> Program:
         """The version and how tools are called with it; starts Codex if necessary. Raises GatewayError with details for the owner."""

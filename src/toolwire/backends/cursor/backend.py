@@ -23,7 +23,7 @@ from ...profiles import CURSOR
 from ...tools.workspace.sandbox import Shell
 from ...types import JsonObject, Loss, Request, Tool
 from ...wire.exact_json import encode
-from ..base import Backend, Confinement, EventReply, Model
+from ..base import Backend, Confinement, EventReply, Model, ParkedRuns
 from ..budget import CODE, ConversationBudget, conversation_of
 from ..continuation import resume_point_after
 from ..http.refusals import check_tools
@@ -99,6 +99,10 @@ class CursorBackend(Backend):
         self._models: list[Model] = []
         self._listed_at = 0.0
         self._unparked_until = 0.0
+
+    @property
+    def parked_runs(self) -> ParkedRuns:
+        return self.parking
 
     async def program(self) -> str:
         """Which protocol reaches the service. Raises GatewayError."""

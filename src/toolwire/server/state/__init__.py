@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from ...backends.mounts import Receive
 from ...calls.turn import BYTES_PER_TOKEN
+from ...cluster.node import ClusterNode
 from ...dialects import responses
 from ...errors import InternalError
 from ...memory.answers import AnswerMemory
@@ -36,12 +37,15 @@ class StateApi:
         ended: Callable[[Record], None],
         report: Callable[[InternalError, str], None],
         interval: float,
+        cluster: ClusterNode | None = None,
     ) -> None:
         self._runtime = runtime
         self._keeping = keeping
         self._interval = interval
-        self._background = Background(runtime, keeping.store, ended, report)
-        self._stored = Stored(runtime, keeping, self._background, interval)
+        self._background = Background(runtime, keeping.store, ended, report, cluster)
+        self._stored = Stored(runtime, keeping, self._background, interval, cluster)
+        if cluster is not None:
+            cluster.endpoint.follow = self._background.follow
         self._conversations = Conversations(keeping)
         self._interactions = Interactions(keeping, self._stored)
 

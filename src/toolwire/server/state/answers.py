@@ -11,6 +11,9 @@ from typing import TypeAlias
 
 from ...backends.base import Backend, WireReply
 from ...backends.mounts import Receive
+from ...cluster.client import PeerLost
+from ...cluster.node import ClusterNode
+from ...dialects import BACKGROUNDS
 from ...dialects.base import AnswerContext
 from ...dialects.responses import DIALECT as RESPONSES
 from ...dialects.responses.body_in import body_events
@@ -40,8 +43,16 @@ _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,199}")
 
 
 class Stored:
-    def __init__(self, runtime: Runtime, keeping: AnswerMemory, background: Background, interval: float) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        keeping: AnswerMemory,
+        background: Background,
+        interval: float,
+        cluster: ClusterNode | None = None,
+    ) -> None:
         self._runtime = runtime
+        self._cluster = cluster
         self._keeping = keeping
         self._store = keeping.store
         self._background = background
@@ -99,9 +110,23 @@ class Stored:
     async def stream(self, entry: Entry, after: int, replay: Replay, reply: Reply, receive: Receive) -> None:
         """after: the number of the last event that the client has, -1 for none. replay: the events of an answer that has ended."""
         job = self._background.find(entry.owner, entry.id)
-        pieces = job.follow(after) if job is not None else self._replayed(entry, after, replay)
+        pieces = job.follow(after) if job is not None else self._elsewhere(entry, after, replay)
         stop = job.end_with_server if job is not None else None
         await while_here(receive, send_pieces(pieces, reply, self._interval), stop)
+
+    async def _elsewhere(self, entry: Entry, after: int, replay: Replay) -> AsyncGenerator[bytes, None]:
+        """The events of another process that has them; if there is none, or it is lost, what the store has."""
+        if self._cluster is not None:
+            number = re.compile(BACKGROUNDS[entry.kind].event_number)
+            try:
+                async for frames in _whole_frames(self._cluster.follow(entry.owner, entry.id, after)):
+                    after = max(after, *map(int, number.findall(frames)), -1)
+                    yield frames
+                return
+            except PeerLost:
+                pass
+        async for piece in self._replayed(entry, after, replay):
+            yield piece
 
     async def _replayed(self, entry: Entry, after: int, replay: Replay) -> AsyncGenerator[bytes, None]:
         """Another process works on it, or none any more: what it came to, told as events."""
@@ -197,6 +222,17 @@ async def _frames(answer: WireReply, renamer: Renamer | None) -> AsyncGenerator[
     while piece := await answer.read():
         frames = reader.feed(piece)
         yield b"".join([(frame if renamer is None else renamer.frame(frame)).raw for frame in frames])
+
+
+async def _whole_frames(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Without a last frame that was cut."""
+    held = bytearray()
+    async for piece in pieces:
+        start = max(0, len(held) - 1)
+        held += piece
+        if (end := held.rfind(b"\n\n", start)) >= 0:
+            yield bytes(held[: end + 2])
+            del held[: end + 2]
 
 
 async def _whole(answer: WireReply) -> bytes:

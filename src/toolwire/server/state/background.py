@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Callable
 
 from msgspec.structs import replace
 
+from ...cluster.node import ClusterNode
 from ...dialects import BACKGROUNDS, FRONTS
 from ...dialects.base import AnswerContext
 from ...errors import BadRequest, GatewayError, InternalError
@@ -109,9 +110,11 @@ class Background:
         store: Store,
         ended: Callable[[Record], None],
         report: Callable[[InternalError, str], None],
+        cluster: ClusterNode | None = None,
     ) -> None:
         self._runtime = runtime
         self._store = store
+        self._cluster = cluster
         self._ended = ended
         self._report = report
         self._jobs: dict[tuple[str, str], BackgroundRun] = {}
@@ -121,6 +124,11 @@ class Background:
     def find(self, owner: str, answer_id: str) -> BackgroundRun | None:
         return self._jobs.get((owner, answer_id)) or self._past.get((owner, answer_id))
 
+    def follow(self, owner: str, answer_id: str, after: int) -> AsyncGenerator[bytes, None] | None:
+        """For other processes of the cluster."""
+        job = self.find(owner, answer_id)
+        return None if job is None else job.follow(after)
+
     async def start(self, request: Request, owner: str, record: Record) -> tuple[BackgroundRun, bytes]:
         """The job, and the answer as it is now: queued. Raises BadRequest for what can be known to be wrong at once."""
         assert request.state is not None
@@ -129,6 +137,8 @@ class Background:
         request = replace(request, stream=True, state=replace(request.state, answer_id=answer_id))
         entry = await self._queued(request, owner, answer_id)
         await self._store.put(entry)
+        if self._cluster is not None:
+            await self._cluster.note_job(owner, answer_id)
         job = self._jobs[owner, answer_id] = BackgroundRun(owner, answer_id, form.event_number)
         job.task = asyncio.get_running_loop().create_task(self._work(job, request, record))
         return job, shown(entry)

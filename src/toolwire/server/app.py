@@ -30,6 +30,7 @@ from ..memory.answers import AnswerMemory, storing_backends
 from ..memory.connection import History
 from ..memory.signatures import SignatureMemory
 from ..memory.store import Store
+from ..memory.store.factory import opened_store, report_outage
 from ..offload import LARGE, offload
 from ..pipeline.compaction.stage import Compactor
 from ..pipeline.search import Searching
@@ -51,7 +52,6 @@ from .socket.endpoint import ResponsesSocket
 from .state import StateApi, is_stateful
 from .state.query import StateQuery, query_in
 from .stats_writer import Recorder
-from .store_startup import opened_store, report_outage
 from .tracer import Tracer, recorder_for
 from .ui.access import MARK, UiAccess
 from .ui.counts import hourly_stats

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from tests.memory.store.contract import MB, answer
+from toolwire.config.file import StoreConfig
 from toolwire.errors import ConfigError
 from toolwire.memory.store import MemoryStore, OpenedStore, SqliteStore, open_store
+from toolwire.memory.store.factory import opened_store, report_outage
 
 
 def opened(default_path: Path, **settings: Any) -> OpenedStore:
@@ -65,6 +67,28 @@ def test_a_damaged_default_is_not_passed_over(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         opened(tmp_path / "state.db")
     assert (tmp_path / "state.db").read_bytes() == b"precious" * 1000
+
+
+class Absent(MemoryStore):
+    async def open(self) -> str:
+        return "PostgreSQL does not reply."
+
+
+def test_an_outage_at_start_is_reported_in_the_log() -> None:
+    lines: list[tuple[str, ...]] = []
+
+    async def main() -> None:
+        for store in (MemoryStore(max_bytes=MB, max_age=1.0), Absent(max_bytes=MB, max_age=1.0)):
+            await report_outage(store, lambda *line: lines.append(line))
+
+    asyncio.run(main())
+    assert [(level, "PostgreSQL does not reply." in text) for level, text in lines] == [("warning", True)]
+
+
+def test_a_server_does_not_start_with_a_store_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "state.db").write_bytes(b"no database" * 500)
+    with pytest.raises(ConfigError):
+        opened_store(StoreConfig(path=str(tmp_path / "state.db")), lambda *line: None)
 
 
 def test_a_smaller_bound_makes_a_smaller_file(tmp_path: Path) -> None:

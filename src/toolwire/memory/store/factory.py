@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -38,6 +39,20 @@ def store_for(config: StoreConfig, *, connections: int | None = None) -> OpenedS
         url=config.url.reveal(),
         connections=connections or config.connections,
     )
+
+
+def opened_store(config: StoreConfig, say: Callable[..., None]) -> Store:
+    """The same for a server. say: writes a warning for the owner, as level and text, to the log."""
+    opened = store_for(config)
+    if opened.warning:
+        say("warning", opened.warning)
+    return opened.store
+
+
+async def report_outage(store: Store, say: Callable[..., None]) -> None:
+    """A store that is down now is no reason not to start. Raises ConfigError for one that cannot be used."""
+    if why := await store.open():
+        say("warning", f"the store cannot be used yet: {why} Requests without stored state work.")
 
 
 def open_store(

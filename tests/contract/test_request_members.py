@@ -17,11 +17,16 @@ from tests.pipeline.jobs import prepared
 from toolwire.backends.http.backend import HttpBackend
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
-from toolwire.dialects import DIALECTS
+from toolwire.dialects import DIALECTS, FRONTS
 from toolwire.types import Loss
 
-from .request_members import BASES, MEMBERS, NUMBERS, Body
+from .front_members import FRONT_BASES, FRONT_MEMBERS
+from .request_members import BASES as TWO_WAY_BASES
+from .request_members import MEMBERS as TWO_WAY_MEMBERS
+from .request_members import NUMBERS, Body
 
+BASES = {**TWO_WAY_BASES, **FRONT_BASES}
+MEMBERS = {**TWO_WAY_MEMBERS, **FRONT_MEMBERS}
 KINDS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic", "gemini": "gemini"}
 HOSTS = {
     "chat": ("host.example", "api.openai.com", "openrouter.ai", "api.moonshot.ai"),
@@ -34,6 +39,9 @@ MODELS = {"messages": ("claude-sonnet-4-5", "claude-opus-5"), "gemini": ("gemini
 SERVED = {
     ("chat", "reasoning_effort.none", "messages"),
     ("gemini", "generationConfig.thinkingConfig.thinkingBudget.off", "messages"),
+    ("ollama", "think off", "messages"),
+    ("ollama", "stream", "gemini"),  # the path says it
+    ("interactions", "stream", "gemini"),
 }
 # The gateway itself does what they ask for: tests/pipeline/compaction.
 OWN = {("responses", "context_management"), ("messages", "context_management"), ("messages", "compaction")}
@@ -41,14 +49,14 @@ CASES = [
     (left, member, right)
     for left in MEMBERS
     for member in MEMBERS[left]
-    for right in MEMBERS
+    for right in KINDS
     if right != left and (left, member) not in OWN
 ]
 
 
 def sent(left: str, body: Body, right: str, host: str, model: str) -> tuple[str, set[Loss]]:
     """What a back end gets of a request, and what is reported as lost."""
-    request = DIALECTS[left].decode_request(json.dumps(body).encode(), {})
+    request = FRONTS[left].decode_request(json.dumps(body).encode(), {})
     config = BackendConfig(name="b", kind=KINDS[right], base_url=f"https://{host}")  # type: ignore[arg-type] # one of them
     backend = HttpBackend(config, Transport())
     job = prepared(replace(request, model=model), backend)
@@ -116,3 +124,32 @@ def test_every_documented_member_of_a_generation_config_is_tried() -> None:
     documented = {field.alias or name for name, field in GenerationConfig.model_fields.items()}
     tried = {name.split(".")[1] for name in MEMBERS["gemini"] if name.startswith("generationConfig.")}
     assert documented <= tried
+
+
+@pytest.mark.slow
+def test_every_documented_member_of_ollama_is_tried() -> None:
+    from ollama._types import ChatRequest, GenerateRequest, Message
+
+    generate = {"prompt", "system", "images", "suffix", "context", "template", "raw"}  # tests/dialects/ollama
+    pictures = {"width", "height", "steps"}  # of models that make images; they are reported as unknown members
+    tried = {re.split(r"[. ]", member)[0] for member in MEMBERS["ollama"]}
+    assert {*ChatRequest.model_fields, *GenerateRequest.model_fields} - generate - pictures - {"model"} <= tried
+    read = {"role", "content", "tool_name"} | {
+        name.split(".")[1] for name in MEMBERS["ollama"] if name.startswith("messages.")
+    }
+    assert set(Message.model_fields) <= read
+
+
+@pytest.mark.slow
+def test_every_documented_member_of_an_interaction_is_tried() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the package's own texts
+        from google.genai._gaos.types import interactions
+    served = {"model", "store", "background", "previous_interaction_id"}
+    refused = {"continuation_token", "environment"}
+    tried = {re.split(r"[. ]", member)[0] for member in MEMBERS["interactions"]}
+    assert set(interactions.CreateModelInteraction.model_fields) - served - refused <= tried
+    configured = {"temperature"} | {
+        name.split(".")[1] for name in MEMBERS["interactions"] if name.startswith("generation_config.")
+    }
+    assert set(interactions.GenerationConfig.model_fields) <= configured

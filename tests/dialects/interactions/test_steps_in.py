@@ -83,6 +83,7 @@ def test_messages_of_other_dialects_are_understood_and_reported() -> None:
     assert reader.losses
 
 
-def test_a_step_without_meaning_is_refused() -> None:
+@pytest.mark.parametrize("step", [7, {"type": ["text"]}])
+def test_a_step_without_meaning_is_refused(step: Any) -> None:
     with pytest.raises(BadRequest):
-        read(7)
+        read(*steps_of([step]))

@@ -31,9 +31,9 @@ def steps_of(given: Any) -> list[Any]:
     if isinstance(given, str):
         return [_user_step([{"type": "text", "text": given}])]
     listed = given if isinstance(given, list) else [given]
-    if all(isinstance(item, dict) and item.get("type") in _CONTENTS for item in listed):
+    if all(map(_is_content, listed)):
         return [_user_step(listed)]
-    return [_user_step([item]) if isinstance(item, dict) and item.get("type") in _CONTENTS else item for item in listed]
+    return [_user_step([item]) if _is_content(item) else item for item in listed]
 
 
 def messages_in(steps: list[Any], history: HistoryReader) -> tuple[Message, ...]:
@@ -54,6 +54,10 @@ def _messages(steps: list[Any], history: HistoryReader) -> Iterator[Message]:
             yield from history.messages(item, where, error)
         else:
             yield message
+
+
+def _is_content(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(kind := item.get("type"), str) and kind in _CONTENTS
 
 
 def _user_step(contents: list[Any]) -> JsonObject:
@@ -125,7 +129,7 @@ def _result(step: JsonObject, where: str) -> Result:
     given = step.get("result")
     if given is None:
         parts: tuple[Text | Media, ...] = ()
-    elif isinstance(given, list) and all(isinstance(item, dict) and item.get("type") in _CONTENTS for item in given):
+    elif isinstance(given, list) and all(map(_is_content, given)):
         parts = tuple(_content(item, f"{where}.result[{index}]") for index, item in enumerate(given))
     else:
         parts = (Text(text=given if isinstance(given, str) else encode(given).decode("utf-8")),)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from ..errors import quote
 from ..events import Finished
-from ..types import JsonObject, Loss, Tool, ToolCall
+from ..types import JsonObject, Loss, RecurringTools, Tool, ToolCall
 from .arguments import Invalid, Problem, Repaired, Valid, judge, tool_error, unknown_tool
 from .arguments.completion import completion
 from .arguments.stream import ArgumentStream
@@ -23,6 +24,7 @@ from .schemas.keywords import properties_of
 from .tools.encoded_arguments import ArgumentDecoder
 from .tools.names import ToolNames, is_legal
 
+new_counter = partial(Counter.__new__, Counter)  # Counter() runs Python code, and every request has two
 _MOST_LOGGED = 100  # calls that are listed by name; all are counted
 _LONGEST = 100  # characters of an id or a name
 _MOST_MEMBERS = 20  # of a repaired call that are named
@@ -79,7 +81,7 @@ class CallTally(Struct, kw_only=True):
     exhausted: int = 0  # answers with invalid calls after the last correction
     held_seconds: float = 0.0
     last_round: int = 0  # index of the first part of the last round
-    repairs: Counter[str] = field(default_factory=Counter)  # by kind of repair
+    repairs: Counter[str] = field(default_factory=new_counter)  # by kind of repair
     calls: list[CallMade] = []
     repaired_calls: list[RepairedCall] = []
 
@@ -139,10 +141,10 @@ class ToolOffer:
         barred: frozenset[str] = frozenset(),
     ) -> None:
         self.barred = barred
-        self.tools = [tool for tool in tools if tool.kind != "hosted"]
+        self.tools, by_name = _callable(tools)
         self.is_all = is_all
         self._flat = names
-        self._by_name = {tool.name: tool for tool in self.tools} if names is None else {}
+        self._by_name = by_name if names is None else {}
         self._spellings: ToolNames | None = None
 
     def tool(self, name: str) -> Tool | None:
@@ -165,6 +167,17 @@ class ToolOffer:
             for tool in self._by_name.values():
                 self._spellings.add(tool)
         return self._spellings
+
+
+def _callable(tools: Sequence[Tool]) -> tuple[list[Tool], dict[str, Tool]]:
+    """Tools that a model can call, also by name; remembered with tools that recur."""
+    if isinstance(tools, RecurringTools) and (known := tools.facts.get(_callable)) is not None:
+        return known  # type: ignore[no-any-return] # stored below
+    found = [tool for tool in tools if tool.kind != "hosted"]
+    both = found, {tool.name: tool for tool in found}
+    if isinstance(tools, RecurringTools):
+        tools.remember(_callable, both)
+    return both
 
 
 class OfferedTools(Struct, frozen=True):

@@ -166,7 +166,8 @@ class Preparation:
             return
         is_untouched = job.guard == "off" and job.is_own
         kinds = job.backend.tool_kinds if job.is_own else _NO_KINDS
-        translated = to_functions(job.request, kinds, longest=0 if is_untouched else job.backend.profile.name_length)
+        longest = 0 if is_untouched else job.backend.profile.name_length
+        translated = to_functions(job.request, kinds, longest=longest, has_fitting_tools=job.has_fitting_tools)
         job.losses += translated.losses
         job.call_ids = translated.ids
         if translated.names is not None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import Protocol
 
 from msgspec import Struct, field
 
-from ..calls.validation import CallTally, LocalCall
+from ..calls.validation import CallTally, LocalCall, new_counter
 from ..errors import GatewayError
 from ..types import JsonObject, Loss, Usage
 from .flow_draft import FlowDraft
@@ -41,7 +40,7 @@ class Record(Struct, kw_only=True):
     first_token: float = 0.0
     ended: float = 0.0
     tally: CallTally = field(default_factory=CallTally)
-    history: Counter[str] = field(default_factory=partial(Counter.__new__, Counter))  # repairs of the history by kind
+    history: Counter[str] = field(default_factory=new_counter)  # repairs of the history by kind
     has_reached_bound: bool = False  # this request is the last one that the agent's task may make
     usage: Usage | None = None
     losses: list[Loss] = []

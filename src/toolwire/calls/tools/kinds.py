@@ -27,13 +27,18 @@ class FunctionRequest(Struct, frozen=True):
     ids: frozenset[str] | None = None
 
 
-def to_functions(request: Request, native: frozenset[str] = frozenset(), *, longest: int = LONGEST) -> FunctionRequest:
+def to_functions(
+    request: Request, native: frozenset[str] = frozenset(), *, longest: int = LONGEST, has_fitting_tools: bool = False
+) -> FunctionRequest:
     """For a back end that knows functions and the native kinds. A request without other kinds stays the same object.
 
-    longest: the longest tool name that the back end accepts; 0 where it accepts any name of a function.
+    longest: the longest tool name that the back end accepts; 0 where it accepts any name of a function. has_fitting_tools: its tools
+    needed no translation before.
     """
     knows = _Knows(native, longest)
-    if all(map(knows.tool, request.tools)) and (ids := _plain_ids(request.messages, knows)) is not None:
+    if (has_fitting_tools or all(map(knows.tool, request.tools))) and (
+        ids := _plain_ids(request.messages, knows)
+    ) is not None:
         return FunctionRequest(request, ids=ids)
     names, losses = ToolNames(longest), list[Loss]()
     tools = tuple(_offered(request.tools, knows, names, losses))

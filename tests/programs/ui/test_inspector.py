@@ -49,7 +49,7 @@ DIALECTS: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_flow_appears_at_once_and_grows_while_it_streams(stage: Stage, browser: Chromium, dialect: str) -> None:
     model = f"stream-{dialect}"
-    stage.upstream.on(model, play(0.6, *text_frames("It ", "rains "), 2.5, *text_frames("in Oslo."), *end_frames()))
+    stage.upstream.on(model, play(0.4, *text_frames("It ", "rains "), 2.0, *text_frames("in Oslo."), *end_frames()))
     path, body = DIALECTS[dialect]
     page = browser.page(stage.page)
     page.has("#live", "live")
@@ -62,7 +62,7 @@ def test_a_flow_appears_at_once_and_grows_while_it_streams(stage: Stage, browser
         assert page.value("window.seen") / 1000 - started < 1.0
         page.click(".row", model)
         page.press("2")
-        page.has(".answer.message", "It rains", seconds=2.5)
+        page.has(".answer.message", "It rains", seconds=2.0)
         assert "running" in page.text(".flow-head")
         page.has(".answer.message", "It rains in Oslo.")
         page.has(".row[data-outcome=ok]", model)
@@ -264,6 +264,12 @@ def test_a_gateway_with_keys_asks_for_one(browser: Chromium, tmp_path: Path) -> 
         page.press("2")
         page.has(".answer.message", "Secret answer")
         assert "key-of-the-team" not in page.value("document.documentElement.outerHTML")
+        page.value("location.hash = '#/playground'")
+        page.has(".model-chip")
+        page.click(".message-editor textarea")
+        page.write("Hello")
+        page.click("#send")
+        page.has(".column .answer", "Secret answer")
         page.click("#logout")
         page.has(".login")
         page.close()

@@ -7,7 +7,9 @@ import { reasonOf } from "./reasons.js";
 import { beforeAfter, jsonTree, longText } from "./text_view.js";
 
 const ROLES = { system: "System", developer: "Developer", user: "User", assistant: "Assistant", tool: "Tool result" };
-const FIRST_MESSAGES = 60;
+const FIRST = 2; // messages that are always shown: usually the system prompt and the task
+const LAST = 40;
+const RESULT = 700; // characters of a result
 
 export function conversationView(flow, prefix = "m") {
   const request = readRequest(flow.dialect, flow.client?.request?.body);
@@ -18,14 +20,16 @@ export function conversationView(flow, prefix = "m") {
   } else {
     if (request.tools.length) box.append(toolsView(request.tools));
     if (Object.keys(request.settings).length) box.append(h("details", { class: "fold" }, h("summary", null, `Settings: ${Object.keys(request.settings).join(", ")}`), jsonTree(request.settings, 1)));
-    const hidden = Math.max(0, request.messages.length - FIRST_MESSAGES);
-    const head = request.messages.slice(0, hidden);
     const links = linksOf([...request.messages.flatMap((message) => message.parts), ...(answer?.parts || [])]);
-    if (hidden) {
-      const show = h("button", { type: "button", class: "more" , onclick: () => show.replaceWith(...head.map((message, place) => messageView(message, place, links, prefix, []))) }, `Show ${plural(hidden, "earlier message")}`);
-      box.append(show);
+    const views = (from, to) => request.messages.slice(from, to).map((message, place) => messageView(message, from + place, links, prefix));
+    const hidden = request.messages.length - FIRST - LAST;
+    if (request.messages.length > 8 && answer) box.append(h("p", { class: "jumps" }, plural(request.messages.length, "message"), " ", jump(`${prefix}-answer`, "to the answer ↓", "Jump to the answer")));
+    if (hidden > 5) {
+      const show = h("button", { type: "button", class: "more", onclick: () => show.replaceWith(...views(FIRST, FIRST + hidden)) }, `Show ${plural(hidden, "more message")}`);
+      box.append(...views(0, FIRST), show, ...views(FIRST + hidden));
+    } else {
+      box.append(...views(0));
     }
-    request.messages.slice(hidden).forEach((message, place) => box.append(messageView(message, hidden + place, links, prefix, [])));
     if (answer) box.append(answerView(flow, answer, links, prefix));
     return box;
   }
@@ -80,7 +84,8 @@ function callLines(parts) {
 }
 
 export function toolsView(tools) {
-  return h("details", { class: "fold" }, h("summary", null, `${plural(tools.length, "tool")}: `, h("span", { class: "muted" }, tools.map((tool) => tool.name).join(", "))),
+  const names = tools.map((tool) => tool.name);
+  return h("details", { class: "fold" }, h("summary", null, `${plural(tools.length, "tool")}: `, h("span", { class: "muted" }, names.slice(0, 12).join(", "), names.length > 12 && " …")),
     tools.map((tool) => h("details", { class: "tool" }, h("summary", null, h("code", null, tool.name), " ", h("span", { class: "muted" }, tool.description.slice(0, 140))),
       tool.description.length > 140 && longText(tool.description), tool.schema ? jsonTree(tool.schema, 3) : h("p", { class: "muted" }, "No schema."))));
 }
@@ -97,7 +102,7 @@ export function partView(part, context = {}) {
 
 function answerView(flow, answer, links, prefix) {
   const note = flow.outcome === "open" ? "streaming…" : answer.finish ? `finish: ${answer.finish}` : "";
-  return h("article", { class: "message answer", "data-role": "assistant", id: `${prefix}-answer` },
+  return h("article", { class: "message answer", "data-role": "assistant", id: `${prefix}-answer`, tabindex: "-1" },
     h("header", null, h("h3", null, "Answer"), h("span", { class: "muted" }, [flow.backend, flow.sent_model || flow.model].filter(Boolean).join(" · ")), h("span", { class: "grow" }), h("span", { class: "muted" }, note)),
     answer.parts.length ? answer.parts.map((part) => partView(part, { links, prefix, isAnswer: true, flow })) : h("p", { class: "muted" }, flow.outcome === "open" ? "Nothing yet." : "Empty."),
     (answer.error || flow.outcome === "error") && h("p", { class: "bad" }, `The answer ended with an error: ${answer.error || flow.message || flow.error}`),
@@ -143,7 +148,7 @@ function resultView(part, { links, prefix }) {
   return h("section", { class: `card result ${part.isError ? "invalid" : ""}`, id: anchor(prefix, "result", part.id), tabindex: "-1" },
     h("header", null, h("span", { class: "kind" }, part.isError ? "failed result" : "result"), part.name && h("code", null, part.name), h("span", { class: "grow" }), h("span", { class: "muted id" }, part.id),
       links?.calls.has(part.id) ? jump(anchor(prefix, "call", part.id), "← call", `Jump to the call of ${part.name}`) : h("span", { class: "badge fault" }, "no call")),
-    typeof value === "object" && value !== null && part.text.length < 100_000 ? jsonTree(value, 1) : longText(part.text, { class: "mono", first: 1500 }));
+    typeof value === "object" && value !== null && part.text.length < 100_000 ? jsonTree(value, 1) : longText(part.text, { class: "mono", first: RESULT }));
 }
 
 function linksOf(parts) {
@@ -157,7 +162,7 @@ function jump(target, text, label) {
     event.preventDefault();
     const element = document.getElementById(target);
     for (let outer = element?.parentElement; outer; outer = outer.parentElement) if (outer.tagName === "DETAILS") outer.open = true;
-    element?.scrollIntoView({ block: "center", behavior: "smooth" });
+    element?.scrollIntoView({ block: element.offsetHeight > innerHeight / 2 ? "start" : "center", behavior: "smooth" });
     element?.focus({ preventScroll: true });
   } }, text);
 }

@@ -21,7 +21,7 @@ export function showSnippets(flow) {
   const bar = tabs(formats, "curl", (name) => { field.value = snippet(flow, name); }, "Format");
   const note = flow.client?.request?.truncated ? h("p", { class: "bad" }, "Only the beginning of this request is recorded, so the snippet is not complete.") : null;
   dialog("Use this request", h("div", null, bar.element, note, field,
-    h("footer", null, h("span", { class: "muted" }, "The key is read from TOOLWIRE_KEY."), h("span", { class: "grow" }), h("button", { type: "button", class: "primary", onclick: () => copy(field.value, field) }, "Copy"))), { class: "wide" });
+    h("footer", null, h("span", { class: "muted" }, "The key is read from TOOLWIRE_KEY."), h("span", { class: "grow" }), h("button", { type: "button", class: "primary", autofocus: true, onclick: () => copy(field.value, field) }, "Copy"))), { class: "wide" });
   bar.select();
 }
 

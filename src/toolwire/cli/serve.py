@@ -45,7 +45,7 @@ def serve(
 
     from ..server import run
 
-    run(served, workers=workers, announce=partial(_announce, served))
+    run(served, workers=workers, announce=partial(announce, served))
 
 
 def banner(config: Config) -> Iterator[str]:
@@ -73,7 +73,7 @@ def address_of(server: ServerConfig) -> str:
     return f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
 
 
-def _announce(config: Config) -> None:
+def announce(config: Config) -> None:
     """Ignores a closed stdout, also at exit, when Python flushes it again."""
     try:
         print("\n".join(banner(config)), flush=True)

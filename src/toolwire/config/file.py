@@ -46,6 +46,7 @@ BASE_URLS: dict[str, str] = {
 _HIDDEN = {"key", "keys", "secrets", "token", "headers", "config"}
 _ONLY = {  # keys that are allowed only for some kinds of back ends
     "scripted": ("script",),
+    "replay": ("cassette", "match", "timing", "damage"),
     "codex": ("command", "config", "workers", "tier", "keep_threads", "built_in_tools"),
     "cursor": (
         *("token", "client_type", "client_version", "privacy", "transport", "workspace", "local_tools", "history"),
@@ -225,7 +226,8 @@ class _Reader:
 
     def _flows(self, table: dict[str, Any]) -> FlowsConfig:
         fields = self._fields(("flows",), table, FlowsConfig, Resolver(self._environ, self._folder))
-        fields["path"] = self._path(("flows", "path"), fields.get("path", ""))
+        for key in ("path", "file"):
+            fields[key] = self._path(("flows", key), fields.get(key, ""))
         return FlowsConfig(**fields)
 
     def _cluster(self, table: dict[str, Any]) -> ClusterConfig:
@@ -282,7 +284,7 @@ class _Reader:
         fields["base_url"] = self._base_url(path, fields)
         self._check_owned(path, fields)
         fields["agent_url"] = self._url((*path, "agent_url"), str(fields.get("agent_url", "")))
-        for key in ("script", "workspace"):
+        for key in ("script", "cassette", "workspace"):
             fields[key] = self._path((*path, key), str(fields.get(key, "")))
         if fields.get("profile") and fields["profile"] not in profiles.BY_NAME:
             raise self._unexpected((*path, "profile"), fields["profile"], profiles.BY_NAME)
@@ -291,6 +293,8 @@ class _Reader:
         self._warnings += resolver.warnings
         if fields.get("tools") == "simulate" or fields.get("tier") == "sentinel":
             fields = {"guard": "retry", "policy": "text", **fields}
+        if fields["kind"] == "replay":  # damaged arguments must reach the client
+            fields = {"guard": "off", **fields}
         if fields["kind"] == "vscode":  # it replaces arguments that are not JSON by {}
             fields = {"guard": "retry", **fields}
         missing = resolver.missing

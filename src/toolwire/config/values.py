@@ -82,6 +82,10 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
     headers: dict[str, str] = {}
     script: str = ""
+    cassette: str = ""  # replay: the file
+    match: Literal["exact", "conversation"] = "exact"
+    timing: Literal["instant", "recorded"] = "instant"
+    damage: tuple[str, ...] = ()
     command: tuple[str, ...] = ()  # codex: the command of its app-server, or its address
     config: dict[str, Any] = {}
     workers: Workers = 2
@@ -152,6 +156,7 @@ class FlowsConfig(Struct, frozen=True, kw_only=True):
     max_age_days: Days = 7
     path: str = ""
     disk_mb: Count = 512
+    file: str = ""  # a cassette that every flow is appended to
 
 
 class ClusterConfig(Struct, frozen=True, kw_only=True):

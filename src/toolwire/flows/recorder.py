@@ -63,6 +63,7 @@ class FlowRecorder:
         self._seq = 0
         self._prefix = new_id("flow_")[:-12]
         self.listeners: set[Listener] = set()
+        self.sink: Callable[[SealedFlow], None] | None = None  # gets each flow that has ended
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -95,6 +96,8 @@ class FlowRecorder:
         return draft.observe(send)
 
     def _end(self, draft: FlowDraft) -> None:
+        if self.sink is not None:
+            self.sink(_seal(draft, self._redaction))
         self._ended.append(draft)
         if self._timer is None:
             self._timer = self._schedule(_SEAL_SECONDS, self._seal_ended)

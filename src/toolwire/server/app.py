@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..backends import build
+from ..backends.base import Backend
 from ..backends.http.transport import Transport
 from ..backends.mounts import Mount, Receive, Send, mount_kinds
 from ..backends.search import build_search
@@ -80,7 +81,7 @@ class App:
         self._closed = RecordBatch(self._count)
         self._recorder: Recorder | None = None
         self._collector = Collector()
-        self._flows = recorder_for(config)
+        self._flows = recorder_for(config, partial(self._log.say, "warning"))
         self._access = UiAccess(self._guard)
         self._inspector = Inspector(self._access, self._flows, self._stats, self._report)
         self._id_prefix = new_id("req_")[:-8]  # of request ids; the rest is a number
@@ -448,6 +449,9 @@ class App:
         if self._store is not None and not await self._store.is_available():
             raise BadRequest("the store is not available.", status=503, code="store_unavailable")
         await reply.json(b'{"status":"ready"}')
+
+    def backend(self, name: str) -> Backend:
+        return self._running().backends[name]
 
     def _running(self) -> Runtime:
         if self._runtime is None or not self._is_ready:

@@ -9,6 +9,7 @@ from typing import Self
 
 from msgspec.structs import replace
 
+from ..backends.base import Backend
 from ..config.file import Config, StoreConfig
 from ..errors import InternalError
 from .app import App
@@ -27,13 +28,15 @@ class BackgroundGateway:
         self._config = replace(config, server=server)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._app: App | None = None
         self._server: Server | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> Self:
         """Returns when the gateway accepts requests."""
         started = threading.Event()
-        server = self._server = Server(options(self._config, App(self._config)))
+        self._app = App(self._config)
+        server = self._server = Server(options(self._config, self._app))
         server.announce = started.set
         self._thread = threading.Thread(target=server.run, args=([self._listener],), daemon=True)
         self._thread.start()
@@ -41,6 +44,11 @@ class BackgroundGateway:
             if not self._thread.is_alive():
                 raise InternalError("the gateway of this command could not start.")
         return self
+
+    def backend(self, name: str) -> Backend:
+        """The back end itself, once the gateway has started."""
+        assert self._app is not None
+        return self._app.backend(name)
 
     def close(self) -> None:
         """Requests under way may finish within a few seconds."""

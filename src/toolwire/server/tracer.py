@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ..config.file import Config, default_trace_path
+from ..flows.cassette import CassetteWriter
 from ..flows.recorder import FlowRecorder
 from ..flows.redact import WireRedaction
 from ..telemetry import wire_trace
@@ -58,9 +59,16 @@ class Tracer:
         return file
 
 
-def recorder_for(config: Config, environ: Mapping[str, str] = os.environ) -> FlowRecorder | None:
-    """None where nothing is recorded."""
-    return FlowRecorder(config.flows, WireRedaction(known_secrets(config, environ))) if config.is_recorded else None
+def recorder_for(
+    config: Config, warn: Callable[[str], None], environ: Mapping[str, str] = os.environ
+) -> FlowRecorder | None:
+    """None where nothing is recorded. Raises ConfigError if the cassette cannot be written."""
+    if not config.is_recorded:
+        return None
+    recorder = FlowRecorder(config.flows, WireRedaction(known_secrets(config, environ)))
+    if config.flows.file:
+        recorder.sink = CassetteWriter(Path(config.flows.file), warn).write
+    return recorder
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""Answers from a cassette: recorded requests and their answers."""

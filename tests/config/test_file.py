@@ -171,7 +171,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         (
             '[backends.openai]\nkey = "x"\nkind = "opena-chat"',
             'toolwire.toml, line 3, backends.openai.kind: found "opena-chat"; expected one of "anthropic", '
-            '"codex", "cursor", "demo", "gemini", "openai-chat", "openai-responses", "scripted", "vscode"; did you mean "openai-chat"?',
+            '"codex", "cursor", "demo", "gemini", "openai-chat", "openai-responses", "replay", "scripted", "vscode"; did you mean "openai-chat"?',
         ),
         (
             '[backends.a]\nkind = "demo"\nguards = { "x-*" = "retyr" }',

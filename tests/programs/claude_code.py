@@ -34,10 +34,20 @@ def _steps(task: Task) -> list[dict[str, Any]]:
     ]
 
 
+def run_long_task(task: Task, text: str) -> str:
+    """It compacts when a fifth of a small window is full."""
+    limits = {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "20"}
+    return _play(task, CURRENT, text, "Bash", **limits)
+
+
 def _run(task: Task, model: str, *turns: dict[str, Any]) -> str:
+    return _play(task, model, prompt(*turns), "Read,Write,WebFetch,ToolSearch")
+
+
+def _play(task: Task, model: str, text: str, tools: str, **more: str) -> str:
     program = node_program("claude")
     return task.run(
-        [program, "-p", prompt(*turns), "--model", model, "--allowedTools", "Read,Write,WebFetch,ToolSearch"],
+        [program, "-p", text, "--model", model, "--allowedTools", tools],
         ANTHROPIC_BASE_URL=task.stage.address,
         ANTHROPIC_API_KEY=KEY,
         ANTHROPIC_SMALL_FAST_MODEL=model,
@@ -45,4 +55,5 @@ def _run(task: Task, model: str, *turns: dict[str, Any]) -> str:
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
         DISABLE_TELEMETRY="1",
         DISABLE_AUTOUPDATER="1",
+        **more,
     )

@@ -68,6 +68,25 @@ def _run(task: Task, model: str, *turns: dict[str, Any]) -> str:
     return task.run([program, *words, prompt(*turns)], CODEX_KEY=KEY)
 
 
+def run_long_task(task: Task, text: str, *, is_built_in: bool) -> str:
+    """is_built_in: by Codex's own provider, which prefers a WebSocket and leaves compaction to the server."""
+    program = node_program("codex")
+    limits = "model_auto_compact_token_limit = 14000\nmodel_context_window = 60000\n"
+    if is_built_in:
+        folder = task.home / ".codex"
+        folder.mkdir()
+        settings = f'model = "{UNKNOWN}"\nopenai_base_url = "{task.stage.openai_url}"\n{limits}'
+        (folder / "config.toml").write_text(settings, encoding="utf-8")
+        login = json.dumps({"auth_mode": "apikey", "OPENAI_API_KEY": KEY})
+        (folder / "auth.json").write_text(login, encoding="utf-8")
+    else:
+        configure(task.home, UNKNOWN, task.stage.openai_url)
+        file = task.home / ".codex" / "config.toml"
+        file.write_text(limits + file.read_text(encoding="utf-8"), encoding="utf-8")
+    words = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+    return task.run([program, *words, text], timeout=90, CODEX_KEY=KEY)
+
+
 def configure(home: Path, model: str, url: str) -> None:
     folder = home / ".codex"
     folder.mkdir()

@@ -25,6 +25,28 @@ def complete_task(task: Task, provider: str) -> None:
     task.check(task.run([program, "run", script], timeout=120, **OFFLINE))
 
 
+def run_long_task(task: Task, text: str) -> str:
+    """With its built-in provider, the only one for which it can use a WebSocket."""
+    program = node_program("opencode")
+    model = {"name": "a-model", "tool_call": True, "limit": {"context": 16000, "output": 4000}}
+    options = {"baseURL": task.stage.openai_url}
+    settings = {
+        "provider": {"openai": {"options": options, "models": {"a-model": model}}},
+        "model": "openai/a-model",
+        "small_model": "openai/a-model",
+        "permission": {"edit": "allow", "bash": "allow"},
+    }
+    login = {"openai": {"type": "api", "key": KEY}}
+    for folder, name, value in (
+        (task.home / ".config" / "opencode", "opencode.json", settings),
+        (task.home / ".local" / "share" / "opencode", "auth.json", login),
+    ):
+        folder.mkdir(parents=True)
+        (folder / name).write_text(json.dumps(value), encoding="utf-8")
+    environment = {name: value for name, value in OFFLINE.items() if not name.endswith("PLUGINS")}
+    return task.run([program, "run", text], timeout=120, OPENCODE_EXPERIMENTAL_WEBSOCKETS="true", **environment)
+
+
 def configure(home: Path, provider: str, url: str) -> None:
     settings = {
         "provider": {

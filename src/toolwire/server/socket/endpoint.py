@@ -37,6 +37,7 @@ class ResponsesSocket:
             await self._refuse(error, send)
             return
         await send({"type": "websocket.accept", "compression": True})
+        self._log("debug", f"a WebSocket was opened at {PATHS[0]}")
         shutdown: asyncio.Event = scope.get("extensions", {}).get(SHUTDOWN, {}).get("event") or asyncio.Event()
         await ResponsesConnection(self._settings, headers, receive, send).run(shutdown)
 

@@ -1,5 +1,5 @@
 # make run    start the gateway with the embedded model      make test   everything, real clients included
-# make check  the quick gate before a commit                 make bench  CPU and memory beside nginx and LiteLLM
+# make check  the quick gate before a commit                 make bench  CPU and memory beside nginx and others
 PYTHON ?= python3
 VENV ?= .venv
 PROGRAMS ?= .cache/programs

@@ -15,10 +15,10 @@ from scenarios import Scenario
 from targets import Target
 
 MARKS = ("<!-- bench -->", "<!-- /bench -->")
-TITLES = {"litellm": "LiteLLM"}
+TITLES = {"litellm": "LiteLLM", "tensorzero": "TensorZero"}
 
 # (dividend, divisor): a column is there when both were measured.
-RATIOS = (("toolwire", "nginx"), ("litellm", "toolwire"))
+RATIOS = (("toolwire", "nginx"), ("tensorzero", "toolwire"), ("litellm", "toolwire"))
 
 
 @dataclass
@@ -43,10 +43,10 @@ class Results:
 def table(results: Results) -> str:
     names = [target.name for target in results.targets]
     ratios = [pair for pair in RATIOS if set(pair) <= set(names)]
-    titles = [_title(name) for name in names] + [f"{_title(over)} / {_title(under)}" for over, under in ratios]
+    titles = [title_of(name) for name in names] + [f"{title_of(over)} / {title_of(under)}" for over, under in ratios]
     lines = [_row("", titles), _row("---", ["---:"] * len(titles))]
     for title, figures in _figures(results):
-        cells = [_cell(figures.get(name)) for name in names]
+        cells = [cell(figures.get(name)) for name in names]
         lines.append(_row(title, cells + [_ratio(figures.get(over), figures.get(under)) for over, under in ratios]))
     lines += [_row(title, cells + [""] * len(ratios)) for title, cells in _flow_rows(results)]
     return "\n".join([*lines, "", _caption(results)])
@@ -57,15 +57,15 @@ def notes(results: Results) -> list[str]:
     found = []
     for (target, scenario), check in results.checks.items():
         if check.fault:
-            found.append(f"{_title(target)} was not measured in {scenario}: {check.fault}")
+            found.append(f"{title_of(target)} was not measured in {scenario}: {check.fault}")
     for (target, scenario), samples in results.samples.items():
         if bad := sum(sample.bad for sample in samples):
             error = next(sample.error for sample in samples if sample.bad)
-            found.append(f"{_title(target)} failed {bad} requests in {scenario}, the first with: {error[:200]}")
+            found.append(f"{title_of(target)} failed {bad} requests in {scenario}, the first with: {error[:200]}")
         delivered = [sample.delivered for sample in samples if sample.delivered is not None]
         if delivered and max(delivered) < 0.9:
             found.append(
-                f"{_title(target)} delivered at most {max(delivered):.0%} of the chunks in time in {scenario}."
+                f"{title_of(target)} delivered at most {max(delivered):.0%} of the chunks in time in {scenario}."
             )
     return found
 
@@ -132,7 +132,7 @@ def _closed_after(flow: Flow) -> str:
 
 def _caption(results: Results) -> str:
     how = "best" if results.stat == "best" else "median"
-    versions = ", ".join(f"{_title(target.name)} {target.version}" for target in results.targets if target.version)
+    versions = ", ".join(f"{title_of(target.name)} {target.version}" for target in results.targets if target.version)
     versions = versions.replace("toolwire Python", "toolwire on Python")
     return (
         f"CPU time of all processes of a gateway with one worker, {how} of {results.rounds} interleaved rounds of "
@@ -140,7 +140,7 @@ def _caption(results: Results) -> str:
     )
 
 
-def _title(name: str) -> str:
+def title_of(name: str) -> str:
     return TITLES.get(name, name)
 
 
@@ -148,7 +148,7 @@ def _row(title: str, cells: list[str]) -> str:
     return f"| {' | '.join([title, *cells])} |"
 
 
-def _cell(value: float | None) -> str:
+def cell(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -50,6 +50,9 @@ class Scenario:
 
 SCENARIOS = (
     Scenario("rate.300", "whole reply, 300 a second", "chat", "oa-plain", 32, rate=300),
+    Scenario(
+        "rate.tools.100", "streamed tool call, 100 a second", "chat", "oa-tools", 32, "tools", FRAGMENTS, rate=100
+    ),
     Scenario("plain.c1", "whole reply, 1 at a time", "chat", "oa-plain", 1),
     Scenario("plain.c16", "whole reply, 16 at a time", "chat", "oa-plain", 16),
     Scenario("plain.c64", "whole reply, 64 at a time", "chat", "oa-plain", 64),

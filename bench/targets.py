@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ from urllib.parse import urlsplit
 
 from scenarios import PATHS, Scenario, Size, request_body
 
+HERE = Path(__file__).resolve().parent
 MODELS = ("plain", "text", "burst", "tools", "paced", "flood")
 KEY = "sk-bench"
 
@@ -158,7 +160,27 @@ def start_litellm(children: Children, program: str, mock_port: int) -> Target:
     environment |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False", "NO_PROXY": "127.0.0.1"}
     command = [program, "--host", "127.0.0.1", "--port", str(port), "--config", str(path), "--num_workers", "1"]
     children.start("litellm", command, environment)
-    return Target("litellm", f"http://127.0.0.1:{port}", version=_litellm_version(program))
+    return Target("litellm", f"http://127.0.0.1:{port}", version=_version_of("litellm", program))
+
+
+def start_tensorzero(children: Children, python: str, mock_port: int) -> Target | None:
+    """python: of an environment with tensorzero and openai. None if the gateway does not start."""
+    path = children.folder / "tensorzero.toml"
+    path.write_text(_tensorzero_config(mock_port))
+    children.start("tensorzero", [python, str(HERE / "tensorzero_gateway.py"), str(path)])
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not children.has_ended("tensorzero"):
+        log = children.log_of("tensorzero").read_text(errors="replace")
+        if found := re.search(r"address: (\S+?)/v1/", log):
+            return Target(
+                "tensorzero",
+                found[1],
+                only_proxies=True,  # it translates nothing that we measure
+                version=_version_of("tensorzero", python),
+                model_template="tensorzero::model_name::{model}",
+            )
+        time.sleep(0.1)
+    return None
 
 
 def find_nginx() -> str | None:
@@ -244,8 +266,25 @@ def _litellm_config(mock_port: int) -> str:
     return json.dumps({"model_list": entries, "litellm_settings": settings}, indent=1)
 
 
-def _litellm_version(program: str) -> str:
-    """Asked of the installation's metadata: its own --version takes as long as a start."""
-    for path in sorted(Path(program).resolve().parent.parent.glob("lib/python*/site-packages/litellm-*.dist-info")):
-        return path.name.removeprefix("litellm-").removesuffix(".dist-info")
+def _tensorzero_config(mock_port: int) -> str:
+    models = [
+        f"""
+[models.oa-{model}]
+routing = ["mock"]
+[models.oa-{model}.providers.mock]
+type = "openai"
+model_name = "oa-{model}"
+api_base = "http://127.0.0.1:{mock_port}/v1/"
+api_key_location = "none"
+"""
+        for model in MODELS
+    ]
+    return "[gateway]\nobservability.enabled = false\n" + "".join(models)
+
+
+def _version_of(package: str, program: str) -> str:
+    """Of the installation that this program belongs to, by its metadata: `litellm --version` takes as long as a start."""
+    folder = Path(program).absolute().parent.parent
+    for path in sorted(folder.glob(f"lib/python*/site-packages/{package}-*.dist-info")):
+        return path.name.removeprefix(f"{package}-").removesuffix(".dist-info")
     return ""

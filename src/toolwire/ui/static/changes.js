@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { h, replace } from "./dom.js";
+import { NO_BODIES } from "./conversation.js";
 import { cacheFinding, partName } from "./explain.js";
 import { bytes, number, pretty, shorten } from "./format.js";
 import { beforeAfter } from "./text_view.js";
@@ -33,7 +34,7 @@ async function showLines(flow, id, lines) {
   try {
     const previous = await api.flow(id);
     const [before, after] = [previous.client?.request?.body, flow.client?.request?.body];
-    if (before == null || after == null) replace(lines, h("p", { class: "muted" }, "Bodies are not recorded."));
+    if (!before || !after) replace(lines, h("p", { class: "muted" }, NO_BODIES));
     else replace(lines, lineDiff(pretty(before), pretty(after)));
   } catch (fault) {
     replace(lines, h("p", { class: "muted" }, fault.status === 404 ? "The previous request is no longer recorded." : `The previous request could not be read: ${fault.message}`));
@@ -62,7 +63,7 @@ export function lineDiff(before, after) {
   const table = h("div", { class: "diff", role: "table", "aria-label": "Differences by line" });
   let skipped = 0;
   const gap = () => {
-    if (skipped) table.append(h("div", { class: "gap" }, `${number(skipped)} equal lines`));
+    if (skipped) table.append(h("div", { class: "gap", role: "row" }, h("span", { role: "cell" }, `${number(skipped)} equal lines`)));
     skipped = 0;
   };
   rows.forEach(([kind, line], place) => {

@@ -7,6 +7,7 @@ import { reasonOf } from "./reasons.js";
 import { beforeAfter, jsonTree, longText } from "./text_view.js";
 
 const ROLES = { system: "System", developer: "Developer", user: "User", assistant: "Assistant", tool: "Tool result" };
+export const NO_BODIES = "Bodies are not recorded: bodies = true in the [flows] section of the configuration records them.";
 const FIRST = 2; // messages that are always shown: usually the system prompt and the task
 const LAST = 40;
 const RESULT = 700; // characters of a result
@@ -16,7 +17,7 @@ export function conversationView(flow, prefix = "m") {
   const answer = answerOf(flow);
   const box = h("div", { class: "conversation" });
   if (!request) {
-    box.append(h("p", { class: "muted" }, flow.client?.request?.body == null ? "Bodies are not recorded. Set bodies = true in [flows]." : flow.client.request.truncated ? "The recorded body is cut, so it cannot be shown as a conversation. Its beginning is under Wires." : "The request is not a conversation. It is under Wires."));
+    box.append(h("p", { class: "muted" }, !flow.client?.request?.body ? NO_BODIES : flow.client.request.truncated ? "The recorded body is cut, so it cannot be shown as a conversation. Its beginning is under Wires." : "The request is not a conversation. It is under Wires."));
   } else {
     if (request.tools.length) box.append(toolsView(request.tools));
     if (Object.keys(request.settings).length) box.append(h("details", { class: "fold" }, h("summary", null, `Settings: ${Object.keys(request.settings).join(", ")}`), jsonTree(request.settings, 1)));

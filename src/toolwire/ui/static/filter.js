@@ -9,10 +9,17 @@ export const STATES = {
   lost: (flow) => flow.losses > 0,
   corrected: (flow) => flow.corrections > 0,
   invalid: (flow) => (flow.corrections > 0 ? flow.calls.slice(-1) : flow.calls).some((call) => call.valid_after === false),
+  uncached: (flow) => isCacheMiss(flow),
   stream: (flow) => flow.stream,
   verbatim: (flow) => flow.verbatim,
   translated: (flow) => !flow.verbatim,
 };
+
+/** A later request of a conversation that is large enough for a cache, and hardly used it. */
+export function isCacheMiss(flow) {
+  const usage = flow.usage;
+  return Boolean(flow.previous) && usage?.input >= 1024 && usage.cached < usage.input * 0.1;
+}
 
 const FIELDS = {
   model: (flow) => `${flow.model} ${flow.sent_model || ""}`,

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { h, replace } from "./dom.js";
-import { STATES, TERMS, parseFilter } from "./filter.js";
+import { STATES, TERMS, isCacheMiss, parseFilter } from "./filter.js";
 import { clock, compact, duration, number, plural } from "./format.js";
 
 const ROW = 60;
@@ -227,6 +227,7 @@ export function badges(flow) {
     flow.repairs > 0 && h("span", { class: "badge repair", title: `${flow.repairs} repaired` }, `${flow.repairs} repaired`),
     flow.corrections > 0 && h("span", { class: "badge correction", title: `${flow.corrections} corrections` }, `${flow.corrections} corrected`),
     flow.losses > 0 && h("span", { class: "badge loss", title: `${flow.losses} losses` }, `${flow.losses} lost`),
+    isCacheMiss(flow) && h("span", { class: "badge", title: `${number(flow.usage.cached)} of ${number(flow.usage.input)} input tokens from the cache` }, "uncached"),
     failed > 0 && h("span", { class: "badge fault", title: `${failed} invalid calls` }, `${failed} invalid`),
   ];
 }

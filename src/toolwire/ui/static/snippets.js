@@ -3,7 +3,7 @@
 import { gateway } from "./api.js";
 import { copy, dialog, h, tabs } from "./dom.js";
 import { parseJson } from "./format.js";
-import { answerOf } from "./conversation.js";
+import { NO_BODIES, answerOf } from "./conversation.js";
 
 const CHAT = "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages metadata modalities model n parallel_tool_calls presence_penalty prediction reasoning_effort response_format seed service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options";
 const RESPONSES = "background conversation include input instructions max_output_tokens max_tool_calls metadata model parallel_tool_calls previous_response_id prompt prompt_cache_key reasoning service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user";
@@ -19,7 +19,7 @@ export function showSnippets(flow) {
   const formats = [["curl", "curl"], SDKS[flow.dialect] && ["sdk", SDKS[flow.dialect].title], ["pytest", "pytest"], ["json", "JSON"]].filter(Boolean);
   const field = h("textarea", { class: "snippet mono", readonly: true, rows: 20, "aria-label": "Snippet", spellcheck: "false" });
   const bar = tabs(formats, "curl", (name) => { field.value = snippet(flow, name); }, "Format");
-  const note = flow.client?.request?.truncated ? h("p", { class: "bad" }, "Only the beginning of this request is recorded, so the snippet is not complete.") : null;
+  const note = !flow.client?.request?.body ? h("p", { class: "bad" }, NO_BODIES) : flow.client.request.truncated ? h("p", { class: "bad" }, "Only the beginning of this request is recorded, so the snippet is not complete.") : null;
   dialog("Use this request", h("div", null, bar.element, note, field,
     h("footer", null, h("span", { class: "muted" }, "The key is read from TOOLWIRE_KEY."), h("span", { class: "grow" }), h("button", { type: "button", class: "primary", autofocus: true, onclick: () => copy(field.value, field) }, "Copy"))), { class: "wide" });
   bar.select();
@@ -27,7 +27,7 @@ export function showSnippets(flow) {
 
 export function snippet(flow, format) {
   const path = flow.client?.request?.path || flow.path;
-  const body = flow.client?.request?.body ?? "{}";
+  const body = flow.client?.request?.body || "{}";
   if (format === "curl") return curl(path, body);
   if (format === "sdk") return sdk(SDKS[flow.dialect], body);
   if (format === "pytest") return pytest(flow, path, body);

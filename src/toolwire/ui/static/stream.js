@@ -3,7 +3,7 @@
 import { h, svg } from "./dom.js";
 import { frameTitle, readAnswer } from "./dialects.js";
 import { byteLength, bytes, duration, plural } from "./format.js";
-import { partView } from "./conversation.js";
+import { NO_BODIES, partView } from "./conversation.js";
 import { bodyView } from "./text_view.js";
 
 const FIRST = 300;
@@ -15,7 +15,7 @@ export function streamView(flow) {
   const upstream = flow.upstream?.at(-1);
   const box = h("div", { class: "stream" }, timingBar(flow));
   if (!lanes.some((lane) => lane.frames.length)) {
-    box.append(h("p", { class: "muted" }, flow.stream ? "No frame yet." : "This answer was not streamed. Its body is under Wires."));
+    box.append(h("p", { class: "muted" }, flow.stream ? (flow.outcome === "open" ? "No frame yet." : flow.client?.response?.size ? NO_BODIES : "The client received no frame.") : "This answer was not streamed. Its body is under Wires."));
     return box;
   }
   box.append(laneChart(lanes), rebuilt(flow, upstream), frameList(lanes, flow));
@@ -74,7 +74,7 @@ function rebuilt(flow, upstream) {
 
 function frameList(lanes, flow) {
   const all = lanes.flatMap((lane) => lane.frames.map((frame, place) => ({ ...frame, lane, place }))).sort((a, b) => a.t - b.t);
-  const box = h("div", { class: "frames", role: "list", "aria-label": "Frames in order of time" });
+  const box = h("div", { class: "frames" });
   let before = 0;
   const add = (from) => {
     for (const frame of all.slice(from, from + FIRST)) {
@@ -93,7 +93,7 @@ function frameList(lanes, flow) {
 }
 
 function frameRow(frame) {
-  const row = h("details", { class: `frame ${frame.lane.kind}`, role: "listitem" },
+  const row = h("details", { class: `frame ${frame.lane.kind}` },
     h("summary", null, h("span", { class: "t" }, duration(frame.t)), h("span", { class: "who" }, frame.lane.kind === "client" ? "→ client" : "← back end"), h("span", { class: "title" }, frameTitle(frame.data).slice(0, 200)), h("span", { class: "muted" }, bytes(byteLength(frame.data)))));
   row.addEventListener("toggle", () => {
     if (!row.open || row.children.length > 1) return;

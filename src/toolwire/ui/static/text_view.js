@@ -37,7 +37,7 @@ export function longText(text, options = {}) {
 
 /** JSON as a tree with a switch to the exact text; other text as it is. */
 export function bodyView(text, options = {}) {
-  if (text === null || text === undefined || text === "") return h("p", { class: "muted" }, options.none || "No body.");
+  if (text === null || text === undefined || text === "") return h("p", { class: "muted" }, options.none ?? "No body.");
   const value = text.length < 3_000_000 ? parseJson(text) : undefined;
   const holder = h("div", { class: "holder" });
   const isTree = typeof value === "object" && value !== null;

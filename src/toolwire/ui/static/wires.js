@@ -26,9 +26,9 @@ function wireView(wire, title = "") {
   return h("div", { class: "exchange" },
     title && h("h4", null, title),
     request && h("div", { class: "half" }, h("h4", { class: "first-line" }, h("span", { class: "arrow" }, "▲"), h("code", null, `${request.method} ${wire.url || request.path}`)),
-      headersView(request.headers), note(request), bodyView(request.body, { none: "No recorded body.", depth: 1 })),
+      headersView(request.headers), note(request), bodyView(request.body, { none: request.size ? "" : "No body.", depth: 1 })),
     response && h("div", { class: "half" }, h("h4", { class: "first-line" }, h("span", { class: "arrow" }, "▼"), h("code", { class: response.status >= 400 ? "bad" : "" }, `HTTP ${response.status ?? "–"}`)),
-      headersView(response.headers), note(response), response.frames?.length ? framesText(response, wire.dialect) : bodyView(response.body, { none: "No body.", depth: 2 })),
+      headersView(response.headers), note(response), response.frames?.length ? framesText(response, wire.dialect) : bodyView(response.body, { none: response.size ? "" : "No body.", depth: 2 })),
     wire.messages?.length > 0 && messagesView(wire.messages),
     wire.error && h("p", { class: "bad" }, wire.error));
 }
@@ -40,7 +40,7 @@ function messagesView(messages) {
 }
 
 function note(message) {
-  return h("p", { class: "muted size" }, bytes(message.size), message.truncated && h("span", { class: "bad" }, " · only the beginning is recorded"));
+  return h("p", { class: "muted size" }, bytes(message.size), message.truncated && h("span", { class: "bad" }, message.body || message.frames?.length ? " · only the beginning is recorded" : " · not recorded"));
 }
 
 function headersView(headers) {

@@ -26,11 +26,18 @@ CALLED = "get_weather said: 18 degrees and rain in Paris."
 PYTHONS = {
     "openai-python": "openai",
     "anthropic-python": "anthropic",
+    "ollama-python": "ollama",
     "langchain": "langchain_openai",
     "openai-agents": "agents",
     "pydantic-ai": "pydantic_ai",
 }
-NODES = {"openai-node": "openai", "anthropic-node": "@anthropic-ai/sdk", "langchain-js": "langchain", "ai-sdk": "ai"}
+NODES = {
+    "openai-node": "openai",
+    "anthropic-node": "@anthropic-ai/sdk",
+    "ollama-node": "ollama",
+    "langchain-js": "langchain",
+    "ai-sdk": "ai",
+}
 ALONE = {
     **{"autogen": "autogen", "crewai": "crewai", "semantic-kernel": "semantic_kernel"},
     **dict.fromkeys(("litellm", "llamaindex", "smolagents"), "libraries"),

@@ -35,9 +35,9 @@ _MODEL = re.compile(r"""[^\s"'`\\$\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]{1
 class ConnectOptions:
     url: Annotated[str | None, Parameter(help="Address of the gateway; by default that of the configuration.")] = None
     model: Annotated[str | None, Parameter(help="Model to use; by default the first that the gateway lists.")] = None
-    dialect: Annotated[str | None, Parameter(help="chat, responses or messages, for clients that support several.")] = (
-        None
-    )
+    dialect: Annotated[
+        str | None, Parameter(help="chat, responses, messages or ollama, for clients that support several.")
+    ] = None
     file: Annotated[
         Path | None, Parameter(help="The client's settings file or its folder, if not at the standard place.")
     ] = None

@@ -24,7 +24,7 @@ from toolwire.cli.clients.trial import (
 )
 from toolwire.config.file import Config, with_backends
 from toolwire.config.secret import Secret
-from toolwire.dialects import DIALECTS
+from toolwire.dialects import FRONTS
 
 CASES = [(client.name, dialect) for client in clients().values() for dialect in client.dialects]
 WHOLE = RequestShape(is_streaming=False)
@@ -187,7 +187,7 @@ def test_a_stream_that_is_cut_is_wrong() -> None:
 def test_the_request_is_one_of_its_dialect(name: str, dialect: str) -> None:
     shape = recorded(name, dialect)
     body = body_of(shape, dialect, "m")
-    request = DIALECTS[dialect].decode_request(json.dumps(body).encode(), shape.headers)
+    request = FRONTS[dialect].decode_request(json.dumps(body).encode(), shape.headers)
     assert request.model == "m"
     assert request.stream == shape.is_streaming
     assert [tool.name for tool in request.tools] == ([TOOL] if shape.has_tools else [])

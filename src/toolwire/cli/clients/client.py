@@ -20,7 +20,12 @@ Format: TypeAlias = Literal["json", "toml", "yaml"]
 KEY = "TOOLWIRE_KEY"  # the environment variable with the gateway's key
 NAME = "toolwire"  # the gateway in a client's settings
 DUMMY = "toolwire"  # for clients that require a key when the gateway has none
-PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+PATHS = {
+    "chat": "/v1/chat/completions",
+    "responses": "/v1/responses",
+    "messages": "/v1/messages",
+    "ollama": "/api/chat",
+}
 _PLACEHOLDER = re.compile(r"@(\w+)@")
 _Value = TypeVar("_Value")
 

@@ -15,7 +15,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...dialects import DIALECTS
+from ...dialects import DIALECTS, FRONTS
+from ...dialects.base import ResponseDecoder
+from ...dialects.shared.errors import decode_error
 from ...errors import GatewayError, quote
 from ...events import FoldedAnswer, Folder
 from ...profiles import PLAIN
@@ -24,6 +26,7 @@ from ...wire.exact_json import object_of
 from ..models import plain
 from .client import KEY, PATHS, ConnectTarget, DialectSetup
 from .gateway import connect, path_at
+from .ollama_answer import OllamaAnswerReader, body_with_results
 
 SECONDS = 120.0
 _MAX_BYTES = 16 * 1024 * 1024
@@ -109,7 +112,7 @@ def attempt(target: ConnectTarget, dialect: str, shape: RequestShape, key: str) 
     outcome = _check_first(first, target, shape)
     if not first.calls or not outcome.is_good:
         return outcome
-    second = trial.turn(_with_results(DIALECTS[dialect].decode_request(body, {}), first, dialect))
+    second = trial.turn(_with_results(body, first, dialect))
     follow_up = second if isinstance(second, TrialOutcome) else _check_second(second)
     where = () if follow_up.is_good else ("The call is complete; this is the answer to its result:",)
     return TrialOutcome(is_good=follow_up.is_good, lines=(*outcome.lines, *where, *follow_up.lines))
@@ -168,20 +171,26 @@ class _Trial:
 
     def _read(self, response: http.client.HTTPResponse, body: bytes, started: float) -> _Turn | TrialOutcome:
         headers = {name.lower(): value for name, value in response.getheaders()}
-        codec = DIALECTS[self._dialect]
         if response.status != 200:
-            return _refusal(codec.decode_error(response.status, response.read(_PIECE), headers), self._target)
+            codec = DIALECTS.get(self._dialect)
+            read_error = decode_error if codec is None else codec.decode_error
+            return _refusal(read_error(response.status, response.read(_PIECE), headers), self._target)
         try:
-            answer, first = self._answer(response, codec.decode_request(body, {}))
+            answer, first = self._answer(response, FRONTS[self._dialect].decode_request(body, {}))
         except GatewayError as error:
             return _bad(f"the answer broke off: {plain(error.sentence(), 600)}")
         times = f"first byte after {_ms(first - started)}, done after {_ms(time.monotonic() - started)}"
         return _Turn(answer=answer, times=times, loss=headers.get("x-toolwire-loss", ""))
 
+    def _decoder(self, request: Request) -> ResponseDecoder | OllamaAnswerReader:
+        codec = DIALECTS.get(self._dialect)
+        if codec is None:
+            return OllamaAnswerReader()
+        return codec.stream_decoder(request) if self._shape.is_streaming else codec.body_decoder(request)
+
     def _answer(self, response: http.client.HTTPResponse, request: Request) -> tuple[FoldedAnswer, float]:
         """The answer and the time of its first byte. Raises GatewayError."""
-        codec = DIALECTS[self._dialect]
-        decoder = codec.stream_decoder(request) if self._shape.is_streaming else codec.body_decoder(request)
+        decoder = self._decoder(request)
         folder = Folder()
         first = size = 0.0
         while piece := response.read1(_PIECE):
@@ -196,8 +205,11 @@ class _Trial:
         return folder.answer(), first or time.monotonic()
 
 
-def _with_results(request: Request, turn: _Turn, dialect: str) -> bytes:
+def _with_results(body: bytes, turn: _Turn, dialect: str) -> bytes:
     """The conversation with the answer, reasoning included, and a result for each call."""
+    if dialect not in DIALECTS:
+        return body_with_results(body, turn.answer.parts_of(0), RESULT)
+    request = DIALECTS[dialect].decode_request(body, {})
     results = tuple(ToolResult(call_id=call.id, name=call.name, parts=(Text(text=RESULT),)) for call in turn.calls)
     answer = Message(role="assistant", parts=turn.answer.parts_of(0))
     messages = (*request.messages, answer, Message(role="user", parts=results))
@@ -255,7 +267,7 @@ def _conversation(dialect: str, has_developer: bool) -> dict[str, Any]:
     question = {"role": "user", "content": QUESTION}
     if dialect == "messages":
         return {"system": SYSTEM, "messages": [question]}
-    if dialect == "chat":
+    if dialect in ("chat", "ollama"):
         return {"messages": [{"role": "system", "content": SYSTEM}, question]}
     if has_developer:
         return {"input": [_item("developer", SYSTEM), _item("user", QUESTION)]}
@@ -271,4 +283,5 @@ def _tool(dialect: str, members: dict[str, Any]) -> dict[str, Any]:
     function = {"name": TOOL, "description": _DESCRIPTION, schema: _SCHEMA, **members}
     if dialect == "messages":
         return function
-    return {"type": "function", "function": function} if dialect == "chat" else {"type": "function", **function}
+    is_nested = dialect in ("chat", "ollama")
+    return {"type": "function", "function": function} if is_nested else {"type": "function", **function}

@@ -10,7 +10,7 @@ PINNED := tests/programs
 # Without cached bytecode, every run rewrites and compiles all modules: ten seconds for each worker of pytest.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint bench evaluate format clean programs model editor frameworks packages
+.PHONY: run test check lint bench chaos evaluate format clean programs model editor frameworks packages
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
@@ -27,6 +27,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_tree.py
+
+# Kills gateways and PostgreSQL under load, and checks what was acknowledged: bench/chaos/README.md.
+chaos: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.chaos $(ARGS)
 
 bench: $(VENV)/.installed
 	$(BIN)/python bench/run $(ARGS)

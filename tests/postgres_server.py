@@ -51,9 +51,9 @@ class PostgresServer:
         self.url = f"postgresql://toolwire@127.0.0.1:{self.port}/postgres"
         self._process: subprocess.Popen[bytes] | None = None
         initdb = [
-            self._programs / "initdb",
+            str(self._programs / "initdb"),
             "-D",
-            self._data,
+            str(self._data),
             "-A",
             "trust",
             "-U",
@@ -74,7 +74,7 @@ class PostgresServer:
         settings = {**_SETTINGS, "port": str(self.port), "unix_socket_directories": str(self._folder)}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         self._process = subprocess.Popen(
-            [self._programs / "postgres", "-D", self._data, *options],
+            [str(self._programs / "postgres"), "-D", str(self._data), *options],
             stderr=subprocess.DEVNULL,
             user=self._user,
             cwd=self._folder,

@@ -1,0 +1,1 @@
+"""Chaos: several gateways and PostgreSQL, killed and restarted under load, and a check that nothing acknowledged was lost."""

@@ -101,7 +101,10 @@ class ArgumentStream:
         text = delta.text
         if delta.index != self._index:
             return not self._text and not self._waiting
-        if self._text or not self._is_free or self.doubt or _TEXT.fullmatch(text) is None:
+        if self._text or not self._is_free or self.doubt:
+            return False
+        is_plain = text.isprintable() and '"' not in text and "\\" not in text  # half the cost of the expression
+        if not is_plain and _TEXT.fullmatch(text) is None:
             return False
         if self._length < _CAREFUL:
             if self._length < self._shape.least_length or (text[-1:] in _MAY_END and _TAIL.search(text)):

@@ -148,6 +148,13 @@ def test_errors_are_on_a_line_of_their_own() -> None:
     assert SEQUENCE.sub("", raw).startswith("half a\nerror: It broke.\n")
 
 
+def test_an_unreachable_back_end_is_an_error_that_says_what_to_do() -> None:
+    events = [ErrorEvent(code="upstream_unreachable", message="host:1 refused the connection."), complete("error")]
+    shown = in_a_pipe(events)[1]
+    assert "error: host:1 refused the connection. Start its server" in shown
+    assert "toolwire doctor" in shown
+
+
 def test_waiting_shows_what_is_running() -> None:
     clock, stream = Clock(), io.StringIO()
     terminal = Terminal(stream, has_screen=True)

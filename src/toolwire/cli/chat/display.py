@@ -47,6 +47,8 @@ _ENDINGS = {
     "interrupted": "interrupted",
 }
 
+_UNREACHABLE = "Start its server, or select another model with --model; `toolwire doctor` checks every back end."
+
 
 class Reporter:
     """notes: where messages about the conversation go."""
@@ -110,8 +112,8 @@ class Display(Reporter):
             case ApprovalEvent(is_allowed=is_allowed, id=call):
                 if not is_allowed:
                     self._running.pop(call, None)
-            case ErrorEvent(message=message):
-                self.fault(message)
+            case ErrorEvent(message=message, code=code):
+                self.fault(f"{message} {_UNREACHABLE}" if code == "upstream_unreachable" else message)
             case CompleteEvent():
                 self._complete(event)
         if not isinstance(event, StatusEvent):

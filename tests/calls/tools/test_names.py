@@ -83,6 +83,27 @@ def test_odd_spellings_are_understood(spelled: str) -> None:
     assert names.tool(spelled) is close
 
 
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "getWeather",
+        "GetWeather",
+        "get_weather<|channel|>commentary",
+        "assistant<|channel|>commentary to=functions.get_weather",
+        "functions.get_weather:0",
+        "get_weather:12",
+    ],
+)
+def test_H116_H119_other_cases_and_remains_of_templates_are_understood(spelled: str) -> None:
+    names = ToolNames()
+    tool = Tool(name="get_weather", schema={})
+    names.add(tool)
+    names.add(Tool(name="get_weather_map", schema={}))
+    assert names.tool(spelled) is tool
+    names.add(Tool(name="getweather", schema={}))
+    assert names.tool("getWeather") is not tool
+
+
 def test_an_ambiguous_choice_is_nobodys() -> None:
     names = ToolNames()
     names.add(tool("close", "agents"))

@@ -113,6 +113,21 @@ def test_H030_arguments_as_an_object() -> None:
     assert calls_in(chunk(call(0, "x", "first", {"a": 1}))) == [BOTH[0]]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"id": "c1", "type": "function", "name": "weather", "arguments": '{"city":"Rome"}'},
+        {"id": "c1", "name": "weather", "arguments": {"city": "Rome"}},
+        {"id": "c1", "type": "function", "function": {"name": "weather", "parameters": {"city": "Rome"}}},
+    ],
+)
+def test_a_call_with_its_members_in_other_places(call: dict[str, Any]) -> None:
+    stream = chunk({"tool_calls": [{"index": 0, **call}]}) + chunk(finish="tool_calls") + DONE
+    [part] = fold(events_in("chat", stream)).parts
+    assert part.part == ToolCall(id="c1", name="weather", raw='{"city":"Rome"}', args={"city": "Rome"})
+    assert irregular_in("chat", stream)
+
+
 def test_H030_a_new_id_each_chunk_is_one_answer() -> None:
     wire = b"".join(chunk({"content": text}, id=f"chatcmpl-{text}") for text in "abc") + chunk(finish="stop") + DONE
     answer = answer_in("chat", wire)

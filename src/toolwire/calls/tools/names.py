@@ -17,6 +17,8 @@ _OWN = 48  # a tool's own name up to this length is not shortened
 _NUMBERED = 56  # length of a name before its number
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _SEPARATORS = re.compile(r"[\W_]+")
+_RECIPIENT = re.compile(r"(?:^|[\s>])to=([^\s<]+)")
+_NUMBER = re.compile(r":\d{1,4}$")
 _INVENTED = re.compile(r"^(?:functions|function|tools|tool|default_api)[.:/_]+")
 
 
@@ -93,8 +95,11 @@ class ToolNames:
             return found
         if self._loose is None:
             self._loose = self._spellings()
-        bare = without_prefix(label)
-        return self._by_label.get(bare) or self._loose.get(_spelled(bare)) or self._loose.get(_spelled(label))
+        bare = without_prefix(_without_markup(label))
+        for name in (bare, _spelled(bare), _spelled(label), _squeezed(bare)):
+            if (found := self._by_label.get(name) or self._loose.get(name)) is not None:
+                return found
+        return None
 
     def _unknown(self, name: str) -> str:
         return name if self._is_free else self._legal(name)
@@ -114,9 +119,21 @@ class ToolNames:
         found: dict[str, Tool | None] = {}
         for label, tool in self._by_label.items():
             for spelling in {label, tool.label or tool.name, tool.name, f"{tool.namespace}_{tool.name}"}:
-                key = _spelled(spelling)
-                found[key] = None if key in found and found[key] is not tool else tool
+                for key in (_spelled(spelling), _squeezed(spelling)):
+                    found[key] = None if key in found and found[key] is not tool else tool
         return found
+
+
+def _without_markup(name: str) -> str:
+    """Without what servers leave of a chat template: <|channel|>commentary of harmony, and the number of Kimi's ids."""
+    recipient = _RECIPIENT.search(name)
+    name = recipient[1] if recipient is not None else name.partition("<|")[0]
+    return _NUMBER.sub("", name.strip())
+
+
+def _squeezed(name: str) -> str:
+    """Without separators and capitals, with a mark that no other spelling has."""
+    return "=" + _SEPARATORS.sub("", name).lower()
 
 
 def _spelled(name: str) -> str:

@@ -49,6 +49,9 @@ _OTHER_REASONS: dict[str, Reason | None] = {
     "insufficient_system_resource": None,  # DeepSeek
 }
 _CALL = frozenset({"index", "id", "type", "function", "custom"})
+_FLAT = frozenset(
+    {"name", "arguments", "parameters"}
+)  # members of the function, in a call of a server that has no function
 _LATEST = 1 << 40  # seconds
 _TEXTS = ("role", "content", "refusal", "reasoning_content", "reasoning")
 
@@ -316,11 +319,15 @@ def _call(value: JsonObject, reading: ChunkReading) -> CallDelta:
         call.function = FunctionDelta(name=_text(inner.get("name")), arguments=_text(inner.get("input")))
     elif isinstance(function := value.get("function"), dict):
         call.function = _function(function, reading)
+    elif not _FLAT.isdisjoint(value):
+        reading.faults = "a call without a function"
+        call.function = _function({key: value[key] for key in _FLAT if key in value}, reading)
+        call.members = {key: item for key, item in value.items() if key not in _CALL | _FLAT} or None
     return call
 
 
 def _function(value: JsonObject, reading: ChunkReading) -> FunctionDelta:
-    arguments = value.get("arguments")
+    arguments = value.get("arguments", value.get("parameters"))
     if arguments is not None and not isinstance(arguments, str):
         reading.faults = "arguments that are no text"
         arguments = encode(arguments).decode()

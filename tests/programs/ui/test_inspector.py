@@ -21,6 +21,7 @@ from tests.programs.ui.stage import (
     call_frames,
     end_frames,
     play,
+    prepare_cache_miss,
     prepare_correction,
     prepare_cut_stream,
     prepare_repaired_argument,
@@ -107,6 +108,21 @@ def test_a_corrected_call_shows_what_the_model_wrote_first(stage: Stage, browser
     assert "invalid" not in page.text(".findings") + page.text(".row")
     page.press("3")
     page.has(".wire.upstream h4", "Request 2 of 2")
+    page.close()
+
+
+def test_a_cache_miss_names_the_changed_part(stage: Stage, browser: Chromium) -> None:
+    flow = prepare_cache_miss(stage)
+    page = browser.page(f"{stage.page}#/flows/{flow}")
+    page.has(".finding.warn", "Prompt cache miss: the system prompt changed")
+    assert "Request 2 of 2 in this conversation" in page.text(".run")
+    page.press("6")
+    page.has(".before-after .side.del", "12:03:44")
+    page.has(".before-after .side.ins", "12:03:51")
+    page.has(".diff .plus", "12:03:51")
+    page.press("2")
+    page.click(".card.call .jump", "result")
+    page.until("document.activeElement.matches('.card.result')")
     page.close()
 
 
@@ -200,13 +216,15 @@ def test_hostile_text_and_large_arguments_stay_text(stage: Stage, browser: Chrom
 
 
 def test_an_exported_flow_opens_from_disk(stage: Stage, browser: Chromium, tmp_path: Path) -> None:
-    flow = prepare_repaired_argument(stage)
+    flow = prepare_cache_miss(stage)
     page = browser.page(f"{stage.page}#/flows/{flow}", downloads=tmp_path)
+    page.has(".finding.warn", "Prompt cache miss")
     page.click(".actions button", "Export")
     file = _downloaded(tmp_path)
     page.close()
     offline = browser.page(f"file://{file}")
-    offline.has(".exported .side.del", '"days": "3",}')
+    offline.has(".exported", "Prompt cache miss: the system prompt changed")
+    offline.has(".exported .diff .plus", "12:03:51")
     offline.has(".exported .wire.upstream", CHAT)
     assert offline.requested() == [f"file://{file}"]
     assert offline.faults() == []

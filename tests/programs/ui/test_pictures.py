@@ -18,6 +18,7 @@ from tests.programs.ui.stage import (
     call_frames,
     end_frames,
     play,
+    prepare_cache_miss,
     prepare_cut_stream,
     prepare_repaired_argument,
     question,
@@ -84,6 +85,13 @@ def test_a_cut_stream(gallery: Stage, browser: Chromium, tmp_path: Path) -> None
     page = browser.page(f"{gallery.page}#/flows/{flow}/stream", 1280, 720)
     page.has(".frames .frame")
     _take(page, "inspector-stream", tmp_path)
+
+
+def test_a_cache_miss(gallery: Stage, browser: Chromium, tmp_path: Path) -> None:
+    flow = prepare_cache_miss(gallery, "qwen3-235b", 0.02)
+    page = browser.page(f"{gallery.page}#/flows/{flow}/changes", 1280, 720)
+    page.has(".diff .plus")
+    _take(page, "inspector-changes", tmp_path)
 
 
 def test_the_charts(gallery: Stage, browser: Chromium, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import { conversationView } from "./conversation.js";
 import { exportFlow } from "./export.js";
 import { clock, duration, plural } from "./format.js";
 import { badges, stateText } from "./list.js";
+import { compareRequests } from "./prompt_prefix.js";
 import { showSnippets } from "./snippets.js";
 import { streamView } from "./stream.js";
 import { changesOf, reportsView, summaryView } from "./summary.js";
@@ -80,7 +81,10 @@ export class FlowDetail {
   }
 
   _changed(summaries) {
-    if (this.flow) this._drawRun();
+    if (this.flow) {
+      this._drawRun();
+      this._compare(this.flow);
+    }
     if (!this.id || !summaries?.some((one) => one.id === this.id)) return;
     if (this.flow && this.flow.outcome !== "open" && this.store.byId.get(this.id)?.outcome === this.flow.outcome) return;
     this._read(false);
@@ -100,6 +104,7 @@ export class FlowDetail {
       if (id !== this.id) return;
       this.flow = flow;
       this._draw(isNew);
+      await this._compare(flow);
     } catch (fault) {
       if (id === this.id) replace(this.element, h("div", { class: "pad" }, h("p", { class: "bad" }, fault.status === 404 ? "This flow is no longer recorded." : `The flow could not be read: ${fault.message}`), h("a", { href: "#/flows" }, "Back to the list")));
     } finally {
@@ -111,21 +116,53 @@ export class FlowDetail {
     }
   }
 
+  /** With the request before it in the conversation, which the first draw did not wait for. */
+  async _compare(flow) {
+    if (flow.changes !== undefined || this._compared === flow) return;
+    const run = this.store.conversation(flow.conversation);
+    const before = run.slice(0, run.findIndex((one) => one.id === flow.id)).findLast((one) => one.backend === flow.backend && one.sent_model === flow.sent_model);
+    const previous = flow.previous || before?.id;
+    if (!previous) return;
+    this._compared = flow;
+    try {
+      flow.changes = compareRequests(await api.flow(previous), flow);
+    } catch {
+      flow.changes = null; // it is no longer recorded
+    }
+    if (flow === this.flow && flow.changes) this._draw(false);
+  }
+
+  /** The header, the tabs and the panel stay as elements while a flow changes, so that no click is lost. */
   _draw(isNew) {
-    const scroll = isNew ? 0 : this.panel?.scrollTop || 0;
+    if (isNew || !this.bar || !this.element.contains(this.bar.element)) this._build();
     const isSameTab = this._drawn === `${this.id}/${this.tab}`;
+    const scroll = this.panel.scrollTop;
     const opened = isSameTab ? openDetails(this.panel) : null;
-    const hadFocus = this.panel && (document.activeElement === this.panel || this.element.querySelector(".tabs")?.contains(document.activeElement));
-    const bar = tabs(tabTitles(this.flow), this.tab, (name, byUser) => (byUser && name !== this.tab ? this.choose(name) : this._fill(bar.panel, name)), "Views of this flow");
-    this.panel = bar.panel;
-    this._run = h("div", { class: "run" });
-    replace(this.element, this._head(), this._run, bar.element, bar.panel);
-    bar.select();
+    replace(this._title, titleOf(this.flow));
+    this._head.dataset.outcome = this.flow.outcome;
+    this.bar.mark("reports", changesOf(this.flow).length);
+    this.bar.mark("changes", this.flow.changes?.first_change ? "!" : "");
+    this.bar.mark("stream", this.flow.client?.response?.frames?.length);
+    this.bar.select(this.tab);
     this._drawRun();
     if (opened) restoreDetails(this.panel, opened);
-    if (isSameTab) this.panel.scrollTop = scroll;
-    if (hadFocus) (isSameTab ? this.panel : this.element.querySelector('[role="tab"][aria-selected="true"]')).focus({ preventScroll: true });
+    this.panel.scrollTop = isSameTab ? scroll : 0;
     this._drawn = `${this.id}/${this.tab}`;
+  }
+
+  _build() {
+    const hadFocus = this.panel && document.activeElement === this.panel;
+    const action = (text, key, run, kind = "") => h("button", { type: "button", class: kind, title: `${text} (${key})`, onclick: run }, text);
+    this.bar = tabs(TABS, this.tab, (name, byUser) => (byUser && name !== this.tab ? this.choose(name) : this._fill(this.bar.panel, name)), "Views of this flow");
+    this.panel = this.bar.panel;
+    this._run = h("div", { class: "run" });
+    this._title = h("div", { class: "title" });
+    this._head = h("header", { class: "flow-head" }, h("a", { class: "back", href: "#/flows", "aria-label": "Back to the list" }, "‹"), this._title,
+      h("div", { class: "actions" },
+        action("Copy as…", "c", () => this.copy()), action("Export", "e", () => this.export()), action("Edit and resend", "r", () => this.resend(), "primary"), action("Delete", "Del", () => this.remove(), "quiet")));
+    this._drawn = "";
+    replace(this.element, this._head, this._run, this.bar.element, this.panel);
+    if (hadFocus) this.panel.focus({ preventScroll: true });
   }
 
   _fill(panel, name) {
@@ -141,18 +178,6 @@ export class FlowDetail {
     replace(panel, views[name]());
   }
 
-  _head() {
-    const flow = this.flow;
-    const action = (text, key, run, kind = "") => h("button", { type: "button", class: kind, title: `${text} (${key})`, onclick: run }, text);
-    return h("header", { class: "flow-head", "data-outcome": flow.outcome },
-      h("a", { class: "back", href: "#/flows", "aria-label": "Back to the list" }, "‹"),
-      h("div", { class: "title" },
-        h("h2", null, flow.model || "no model", " ", h("span", { class: `pill ${flow.outcome}` }, stateText(flow))),
-        h("p", { class: "muted" }, `${flow.path} · ${clock(flow.started)} · ${duration(flow.timings?.total)}`, " ", badges(flow))),
-      h("div", { class: "actions" },
-        action("Copy as…", "c", () => this.copy()), action("Export", "e", () => this.export()), action("Edit and resend", "r", () => this.resend(), "primary"), action("Delete", "Del", () => this.remove(), "quiet")));
-  }
-
   /** The requests of the same conversation, oldest first. */
   _drawRun() {
     const run = this.store.conversation(this.flow?.conversation);
@@ -165,10 +190,8 @@ export class FlowDetail {
   }
 }
 
-/** The tabs that have something to say have a mark. */
-function tabTitles(flow) {
-  const marks = { reports: changesOf(flow).length || "", changes: flow.changes?.first_change ? "!" : "", stream: flow.client?.response?.frames?.length || "" };
-  return TABS.map(([name, text]) => [name, marks[name] ? [text, h("span", { class: "mark" }, String(marks[name]))] : text]);
+function titleOf(flow) {
+  return [h("h2", null, flow.model || "no model", " ", h("span", { class: `pill ${flow.outcome}` }, stateText(flow))), h("p", { class: "muted" }, `${flow.path} · ${clock(flow.started)} · ${duration(flow.timings?.total)}`, " ", badges(flow))];
 }
 
 function openDetails(panel) {

@@ -72,7 +72,7 @@ export function dialog(title, content, options = {}) {
   return box;
 }
 
-/** A row of tabs with arrow keys; `show(name)` fills the panel. Returns {element, panel, select}. */
+/** A row of tabs with arrow keys; show(name, byUser) fills the panel. choose(name) selects one as the user does, select(name) without that. */
 export function tabs(names, selected, show, label) {
   const panel = h("div", { class: "panel", role: "tabpanel", tabindex: "0" });
   const buttons = names.map(([name, text]) =>
@@ -96,5 +96,11 @@ export function tabs(names, selected, show, label) {
     }
     show(name, byUser);
   }
-  return { element, panel, select: () => select(selected, false), choose: (name) => select(name, true) };
+  /** A short text beside the name of a tab. */
+  function mark(name, text) {
+    const button = buttons.find((one) => one.dataset.tab === name);
+    button.querySelector(".mark")?.remove();
+    if (text) button.append(h("span", { class: "mark" }, String(text)));
+  }
+  return { element, panel, mark, select: (name = selected) => select(name, false), choose: (name) => select(name, true) };
 }

@@ -27,8 +27,8 @@ export function cacheFinding(flow) {
   }
   const missed = usage ? (share > 0 ? `Only ${number(usage.cached)} of ${number(usage.input)} input tokens came from the cache.` : "No input token came from the cache.") : "";
   return {
-    level: "warn",
-    title: `Prompt cache miss: ${partName(change.part)} changed`,
+    level: share > 0.5 ? "info" : "warn",
+    title: share > 0.5 ? `Prompt cache hit for ${percent(share)} of the input; ${partName(change.part)} changed` : `Prompt cache miss: ${partName(change.part)} changed`,
     text: `The first changed byte is ${number(change.offset)} in ${partName(change.part)}; ${bytes(same)} before it are equal to the previous request. A provider caches a prefix, so everything after this byte is processed again. ${missed}`.trim(),
     tab: "changes",
   };

@@ -86,6 +86,11 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
     extra: Extra = {}
 
 
+def numbered_id(number: int) -> str:
+    """The id of a call that is known by its position alone, counted from 1 over the whole conversation."""
+    return f"call_{number}"
+
+
 class Opaque(Struct, frozen=True, kw_only=True, tag="opaque"):
     """A part we carry and do not interpret; it goes back only to the dialect it came from."""
 
@@ -259,7 +264,8 @@ class Request(Struct, frozen=True, kw_only=True):
     tools, and the choice among them, are no longer those of the source. owner: whose it is, where several share the gateway.
     unseen: how many of the last messages the gateway itself has added; its client does not know them, and will not send them.
     size: bytes of the body that it was read from, with those of the history that it refers to. repaired: what was not in the
-    form of its dialect when it was read; wire and source still have it as it came, messages do not."""
+    form of its dialect when it was read; wire and source still have it as it came, messages do not. next_call: its client may drop the
+    ids of calls, which are then numbered by position; the first call of the answer has this number. 0: ids stay as they are."""
 
     model: str
     messages: tuple[Message, ...]
@@ -281,6 +287,7 @@ class Request(Struct, frozen=True, kw_only=True):
     compaction: Compaction | None = None
     has_new_tools: bool = False
     repaired: tuple[Loss, ...] = ()
+    next_call: int = 0
     extra: Extra = {}
     origin: str = ""
     source: JsonObject = {}

@@ -96,6 +96,11 @@ def test_calls_that_end_in_another_read_keep_their_new_ids() -> None:
     assert found[1] == found[2]
 
 
+def test_calls_of_a_client_that_drops_ids_are_numbered() -> None:
+    one = Turn(make_request("ollama"), numbered_ids())
+    assert ids(one.send([*call_events(0, "toolu_1"), *call_events(1, "")])) == ["call_1", "call_1", "call_2", "call_2"]
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.contract.harness import NAMES, SCHEMA, Stage, UpstreamRequest, calls_play, on_stage, stream_steps, text_play
-from tests.dialects.upstream_events import DONE, block, chunk, message_end, message_start
+from tests.dialects.upstream_events import DONE, block, chunk, json_delta, message_end, message_start, tool_use
 from tests.server.harness import CLOSE, Answer, ask, reply, stream_head
 from tests.server.harness import chunk as http_chunk
 
@@ -87,6 +87,23 @@ def test_thinking_streams_beside_the_text(stage: Stage) -> None:
     assert [line["message"].get("thinking") for line in found if "thinking" in line["message"]] == ["hm"]
     assert "".join(line["message"]["content"] for line in found) == "yes"
     assert stage.received()[-1].json["thinking"]["type"] in ("enabled", "adaptive")
+
+
+def test_H075_reasoning_is_restored_for_a_client_without_ids(stage: Stage) -> None:
+    thinking = {"type": "thinking", "thinking": "", "signature": ""}
+    deltas = ({"type": "thinking_delta", "thinking": "hm"}, {"type": "signature_delta", "signature": "signed"})
+    blocks = [block(0, thinking, *deltas), block(1, tool_use("toolu_01AbCdEf", "weather"), json_delta("{}"))]
+    first = lines(
+        chat(
+            stage, "messages", stream_steps(message_start(), *blocks, message_end("tool_use")), tools=TOOLS, think=True
+        )
+    )
+    (call,) = [call for line in first for call in line["message"].get("tool_calls", ())]
+    made = {"role": "assistant", "content": "", "tool_calls": [{"function": call["function"]}]}
+    history = [HI, made, {"role": "tool", "content": "18 C"}]
+    assert chat(stage, "messages", text_play("messages"), messages=history, tools=TOOLS, think=True).status == 200
+    sent = stage.received()[-1].json["messages"][1]["content"]
+    assert sent[0] == {"type": "thinking", "thinking": "hm", "signature": "signed"}
 
 
 def test_generate(stage: Stage) -> None:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 from msgspec.structs import replace
 
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of
-from ..types import Choice, Loss, Opaque, Part, Request, Text, ToolCall, Usage
+from ..types import Choice, Loss, Opaque, Part, Request, Text, ToolCall, Usage, numbered_id
 from .arguments import Invalid
 from .parts import PartIndexes
 from .tools.encoded_arguments import ArgumentDecoder
@@ -73,6 +73,7 @@ class Turn:
         self._wants_usage = request.stream_usage or not request.stream
         self._ids: dict[int, str] = {}
         self._used_ids: set[str] = set()
+        self._next_call = request.next_call
         self._calling: set[int] = set()  # choices with a complete call
         self._parts: list[PartEnded] = []
         self.changed = ""
@@ -164,7 +165,9 @@ class Turn:
 
     def _call_started(self, event: PartStarted, call: ToolCall) -> Event:
         call_id = call.id
-        if not call_id or call_id in self._used_ids:  # H050, H051: one id, one call
+        if self._next_call:  # what the client sends back is known by this number
+            call_id, self._next_call = numbered_id(self._next_call), self._next_call + 1
+        elif not call_id or call_id in self._used_ids:  # H050, H051: one id, one call
             call_id = self._mint("call_")
             self.changed = self.changed or "a call's id was missing or taken"
         self._used_ids.add(call_id)

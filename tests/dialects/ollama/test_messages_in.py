@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from toolwire.dialects.ollama.messages_in import history_reader, messages_in
+from toolwire.dialects.shared.calls import CallPairs
 from toolwire.errors import BadRequest
 from toolwire.types import Media, Message, Reasoning, Text, ToolCall, ToolResult
 
 
 def read(*messages: Any) -> tuple[Message, ...]:
-    return messages_in(list(messages), history_reader())
+    return messages_in(list(messages), history_reader(), CallPairs())
 
 
 def calls(*names: str, **members: Any) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def test_an_image_of_a_result() -> None:
 )
 def test_messages_of_other_dialects_are_understood_and_reported(message: Any) -> None:
     reader = history_reader()
-    (found,) = messages_in([message], reader)
+    (found,) = messages_in([message], reader, CallPairs())
     assert reader.losses
     assert isinstance(found.parts[0], Text | ToolCall)
     if isinstance(found.parts[0], ToolCall):
@@ -94,4 +95,4 @@ def test_messages_of_other_dialects_are_understood_and_reported(message: Any) ->
 @pytest.mark.parametrize("message", [{"role": "user", "images": [1]}, 7])
 def test_a_message_without_meaning_is_refused(message: Any) -> None:
     with pytest.raises(BadRequest):
-        messages_in([message], history_reader())
+        messages_in([message], history_reader(), CallPairs())

@@ -27,9 +27,8 @@ _RESULT = frozenset({"role", "content", "images", "tool_name", "tool_call_id", "
 _CALL = frozenset({"index", "name", "arguments"})
 
 
-def messages_in(listed: list[Any], history: HistoryReader) -> tuple[Message, ...]:
+def messages_in(listed: list[Any], history: HistoryReader, pairs: CallPairs) -> tuple[Message, ...]:
     """history reads messages that are not in the form of this dialect."""
-    pairs = CallPairs()
     return tuple(_paired(message, pairs) for message in _messages(listed, history))
 
 

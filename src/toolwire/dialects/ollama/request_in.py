@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...errors import BadRequest
 from ...types import Extra, JsonObject, Message, OutputFormat, Part, Request, Sampling, Text, Thinking, Tool
 from ...wire.fields import (
@@ -20,6 +22,7 @@ from ...wire.fields import (
     text_or_none,
     wrong,
 )
+from ..shared.calls import CallPairs
 from ..shared.foreign_history import HistoryReader
 from ..shared.tool_lists import TOOL_LISTS
 from .messages_in import history_reader, images_in, messages_in
@@ -42,9 +45,11 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     known = TOOL_LISTS.known(top, NAME)
     reader = history_reader()
     listed = reader.listed(top, "messages") if top.get("messages") else []
-    messages = messages_in(listed, reader)
+    pairs = CallPairs()
+    messages = messages_in(listed, reader, pairs)
     tools = TOOL_LISTS.tools(list_or_none(top, "tools") or [], NAME, _tools) if known is None else known
-    return _request({**top, "messages": listed}, body, headers, messages, tools, reader, _CHAT)
+    request = _request({**top, "messages": listed}, body, headers, messages, tools, reader, _CHAT)
+    return replace(request, next_call=pairs.count + 1)
 
 
 def decode_generate(body: bytes, headers: Mapping[str, str]) -> Request:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...types import JsonObject, ToolCall
+from ...types import JsonObject, ToolCall, numbered_id
 from ...wire.exact_json import object_of
 
 
@@ -26,7 +26,7 @@ class CallPairs:
 
     def next_id(self) -> str:
         """The id of the next call, if it has none of its own."""
-        return f"call_{self._count + 1}"
+        return numbered_id(self._count + 1)
 
     def add(self, call: ToolCall) -> ToolCall:
         self._count += 1

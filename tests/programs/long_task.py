@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tests.programs.stage import Stage, Task, serving
 from tests.programs.upstream import PATHS
@@ -41,6 +41,10 @@ class Asked(NamedTuple):
     is_summary: bool
     tokens: int
     words: tuple[str, ...]
+
+
+class AnsweringModel(Protocol):
+    def answer(self, request: Request) -> list[Event]: ...
 
 
 class Model:
@@ -92,7 +96,7 @@ def _texts(request: Request) -> Iterator[str]:
 
 
 @contextmanager
-def upstream(kind: str, model: Model) -> Iterator[int]:
+def upstream(kind: str, model: AnsweringModel) -> Iterator[int]:
     """The port of a server that speaks one dialect."""
     dialect = DIALECTS[DIALECT[kind]]
 

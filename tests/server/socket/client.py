@@ -14,9 +14,9 @@ ENDS = ("response.completed", "response.incomplete", "response.failed", "error")
 
 
 class SocketClient:
-    """Connected to /v1/responses of a gateway on this port."""
+    """Connected to a gateway on this port."""
 
-    def __init__(self, port: int, **headers: str) -> None:
+    def __init__(self, port: int, path: str = "/v1/responses", **headers: str) -> None:
         given = {
             "host": "localhost",
             "connection": "Upgrade",
@@ -25,7 +25,7 @@ class SocketClient:
             "sec-websocket-key": "MDEyMzQ1Njc4OWFiY2RlZg==",
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
-        lines = ["GET /v1/responses HTTP/1.1", *(f"{name}: {value}" for name, value in given.items()), "", ""]
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items()), "", ""]
         self.connection: socket.socket = connected(port)
         self.connection.sendall("\r\n".join(lines).encode())
         self.head = read_until(self.connection, b"\r\n\r\n").decode()

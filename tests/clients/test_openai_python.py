@@ -309,3 +309,36 @@ def test_error_in_mid_stream_of_responses(gateway: Gateway, client: OpenAI, upst
     assert last.type == "response.failed"
     assert last.response.error is not None
     assert "Broke." in last.response.error.message
+
+
+@pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")  # of the library that the SDK uses
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+def test_a_tool_loop_over_a_websocket(client: OpenAI, gateway: Gateway, upstream: str) -> None:
+    """Each request contains only what is new; the answers are not stored."""
+    common: Any = {"model": gateway.model(upstream), "store": False, "tools": [FLAT_TOOL]}
+    with client.responses.connect() as connection:
+        connection.response.create(**common, input=WEATHER_LOOP, stream_id="loop")
+        answer = _last_response(connection)
+        for item in answer.output:
+            if item.type == "function_call":
+                result = {"type": "function_call_output", "call_id": item.call_id, "output": weather(item.arguments)}
+        connection.response.create(**common, input=[result], previous_response_id=answer.id, stream_id="loop")
+        assert _last_response(connection).output_text == ANSWER
+
+
+def _last_response(connection: Any) -> Any:
+    for event in connection:
+        assert event.stream_id == "loop"
+        if event.type == "response.completed":
+            return event.response
+    raise AssertionError("the connection ended without an answer")
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+def test_a_compacted_conversation(client: OpenAI, gateway: Gateway, upstream: str) -> None:
+    model = gateway.model(upstream)
+    made = client.responses.compact(model=model, input=[{"role": "user", "content": scripted({"text": "All of it."})}])
+    assert made.output[-1].type == "compaction"
+    item: Any = made.output[-1].to_dict()
+    ask: Any = {"role": "user", "content": scripted({"text": "I remember."})}
+    assert client.responses.create(model=model, input=[item, ask]).output_text == "I remember."

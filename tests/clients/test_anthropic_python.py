@@ -298,3 +298,24 @@ def test_error_in_mid_stream(gateway: Gateway, client: Anthropic, upstream: str)
     with pytest.raises(anthropic.APIStatusError, match="Broke"), client.messages.stream(**talk.request) as stream:
         texts.extend(stream.text_stream)
     assert "".join(texts) == "one two "
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+def test_a_compacted_conversation(client: Anthropic, gateway: Gateway, upstream: str, *, is_stream: bool) -> None:
+    """The block that the client gets goes back first, in place of the conversation."""
+    request: dict[str, Any] = {"model": gateway.model(upstream), "max_tokens": 500, "betas": ["compact-2026-09-04"]}
+    asked = {"role": "user", "content": scripted({"text": "All of it."})}
+    call: Any = {**request, "messages": [asked], "compaction": {"type": "summarize"}}
+    if is_stream:
+        with client.beta.messages.stream(**call) as stream:
+            made: Any = stream.get_final_message()
+    else:
+        made = client.beta.messages.create(**call)
+    assert made.stop_reason == "compaction"
+    (block,) = made.content
+    assert (block.type, block.content) == ("compaction", "All of it.")
+    last = {"role": "user", "content": scripted({"text": "I remember."})}
+    following: Any = {**request, "messages": [{"role": "assistant", "content": [block.to_dict()]}, last]}
+    answer: Any = client.beta.messages.create(**following)
+    assert answer.content[0].text == "I remember."

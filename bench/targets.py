@@ -135,12 +135,13 @@ def wait_until_answers(target: Target, children: Children, seconds: float) -> st
     return "it has ended" if children.has_ended(target.name) else last
 
 
-def start_toolwire(children: Children, mock_port: int) -> Target:
-    port, path = free_port(), children.folder / "toolwire.toml"
-    path.write_text(toolwire_config(port, mock_port))
+def start_toolwire(children: Children, mock_port: int, name: str = "toolwire", *, is_recorded: bool = False) -> Target:
+    """is_recorded: each request is recorded for the inspector."""
+    port, path = free_port(), children.folder / f"{name}.toml"
+    path.write_text(toolwire_config(port, mock_port, is_recorded=is_recorded))
     command = [sys.executable, "-m", "toolwire", "serve", "--port", str(port), "--config", str(path)]
-    children.start("toolwire", command, {"TOOLWIRE_BENCH_KEY": KEY})
-    return Target("toolwire", f"http://127.0.0.1:{port}", version=f"Python {sys.version.split()[0]}")
+    children.start(name, command, {"TOOLWIRE_BENCH_KEY": KEY})
+    return Target(name, f"http://127.0.0.1:{port}", version=f"Python {sys.version.split()[0]}")
 
 
 def start_nginx(children: Children, program: str, mock_port: int) -> Target:
@@ -187,7 +188,7 @@ def find_nginx() -> str | None:
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 
 
-def toolwire_config(port: int, mock_port: int) -> str:
+def toolwire_config(port: int, mock_port: int, *, is_recorded: bool = False) -> str:
     def models(prefix: str) -> str:
         return json.dumps([f"{prefix}-{model}" for model in MODELS])
 
@@ -195,6 +196,9 @@ def toolwire_config(port: int, mock_port: int) -> str:
 [server]
 host = "127.0.0.1"
 port = {port}
+
+[flows]
+enabled = {str(is_recorded).lower()}
 
 [backends.oa]
 kind = "openai-chat"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 
 from tests.flows.drafts import STREAM, begin, end, recorder
 from toolwire.flows.detail import detail
 from toolwire.flows.recorder import FlowRecorder
+from toolwire.telemetry.flow_draft import FlowDraft
 from toolwire.types import JsonObject
 
 CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
@@ -19,25 +19,20 @@ def frame(delta: JsonObject, finish: str | None = None) -> bytes:
     return b"data: " + json.dumps(CHUNK | {"choices": [choice]}).encode() + b"\n\n"
 
 
-def shown(fill: Callable[[FlowRecorder], str]) -> JsonObject:
-    async def inside() -> JsonObject:
-        flows = recorder()
-        flow = flows.find(fill(flows))
-        assert flow is not None
-        return detail(flow)
-
-    return asyncio.run(inside())
+def shown(fill: Callable[[FlowRecorder], FlowDraft]) -> JsonObject:
+    flows = recorder()
+    return detail(end(flows, fill(flows)))
 
 
 def test_events_are_decoded_from_the_reply_of_the_back_end() -> None:
-    def fill(flows: FlowRecorder) -> str:
+    def fill(flows: FlowRecorder) -> FlowDraft:
         draft = begin(flows, is_stream=True)
         wire = draft.exchange("chat", "POST", "http://host/v1/chat/completions", {}, b"{}")
         wire.answer(200, STREAM)
         pieces = [frame({"role": "assistant", "content": "Hel"}), frame({"content": "lo"}), frame({}, "stop")]
-        wire.chunks = [(100.5 + place, data) for place, data in enumerate([*pieces, b"data: [DONE]\n\n"])]
-        end(flows, draft)
-        return draft.id
+        wire.pieces = [*pieces, b"data: [DONE]\n\n"]
+        wire.times = [100.5 + place for place in range(4)]
+        return draft
 
     value = shown(fill)
     events = value["events"]
@@ -48,21 +43,17 @@ def test_events_are_decoded_from_the_reply_of_the_back_end() -> None:
 
 
 def test_events_of_a_back_end_without_a_dialect_are_those_of_the_client() -> None:
-    def fill(flows: FlowRecorder) -> str:
-        draft = begin(flows)
-        answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}]}  # fmt: skip
-        end(flows, draft, json.dumps(answer).encode())
-        return draft.id
-
-    value = shown(fill)
+    flows = recorder()
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}
+    answer = CHUNK | {"object": "chat.completion", "choices": [choice]}
+    value = detail(end(flows, begin(flows), json.dumps(answer).encode()))
     ended = [event for event in value["events"] if event["type"] == "part_ended"]
     assert [event["part"]["text"] for event in ended] == ["Hello"]
     assert ended[0]["upstream"] is None
 
 
 def test_a_reply_that_is_no_answer_has_no_events_and_does_no_harm() -> None:
-    def fill(flows: FlowRecorder) -> str:
+    def fill(flows: FlowRecorder) -> FlowDraft:
         draft = begin(flows)
         wire = draft.exchange("chat", "POST", "http://host", {}, b"{}")
         wire.answer(200, STREAM)
@@ -70,8 +61,7 @@ def test_a_reply_that_is_no_answer_has_no_events_and_does_no_harm() -> None:
         refused = draft.exchange("chat", "POST", "http://host", {}, b"{}")
         refused.answer(429, [])
         refused.receive(b"slow down")
-        end(flows, draft)
-        return draft.id
+        return draft
 
     value = shown(fill)
     assert [event["type"] for event in value["events"] if event["type"] == "part_delta"] == []
@@ -79,6 +69,6 @@ def test_a_reply_that_is_no_answer_has_no_events_and_does_no_harm() -> None:
 
 
 def test_the_detail_has_the_summary_and_both_wires() -> None:
-    value = shown(lambda flows: end(flows, begin(flows, b'{"model": "m"}')).summary.id)
+    value = shown(lambda flows: begin(flows, b'{"model": "m"}'))
     assert value["client"]["request"]["body"] == '{"model": "m"}'
     assert (value["outcome"], value["upstream"], value["reports"], value["version"]) == ("ok", [], [], 1)

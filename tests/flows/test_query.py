@@ -7,20 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.flows.drafts import begin, end, recorder
-from toolwire.flows.query import FlowPage, FlowQuery, page_of
+from tests.flows.drafts import begin, finish, recorder
+from toolwire.flows.query import FlowPage, FlowQuery
 
 
-def listed(count: int = 3, **query: Any) -> FlowPage:
-    async def inside() -> FlowPage:
-        flows = recorder()
-        for number in range(count):
-            body = f'{{"text": "Line {number}\\nZ\u00fcrich"}}'.encode()
-            draft = begin(flows, body, model=f"m{number}", backend="up" if number % 2 else "other")
-            end(flows, draft, outcome="error" if number == 1 else "ok")
-        return page_of(flows.entries(), FlowQuery(**query))
-
-    return asyncio.run(inside())
+def page(count: int = 3, **query: Any) -> FlowPage:
+    flows = recorder()
+    for number in range(count):
+        body = f'{{"text": "Line {number}\\nZ\u00fcrich"}}'.encode()
+        draft = begin(flows, body, model=f"m{number}", backend="up" if number % 2 else "other")
+        finish(draft, outcome="error" if number == 1 else "ok")
+    return asyncio.run(flows.page(FlowQuery(**query)))
 
 
 @pytest.mark.parametrize(
@@ -39,13 +36,19 @@ def listed(count: int = 3, **query: Any) -> FlowPage:
     ],
 )
 def test_filters_and_search(query: dict[str, str], seqs: list[int]) -> None:
-    page = listed(**query)
-    assert [flow.seq for flow in page.flows] == seqs
-    assert page.total == len(seqs)
+    found = page(**query)
+    assert [flow.seq for flow in found.flows] == seqs
+    assert found.total == len(seqs)
 
 
 def test_pages_continue_where_the_last_one_ended() -> None:
-    first = listed(5, limit=2)
+    first = page(5, limit=2)
     assert ([flow.seq for flow in first.flows], first.next, first.total) == ([5, 4], 4, 5)
-    last = listed(5, limit=3, before=4)
+    last = page(5, limit=3, before=4)
     assert ([flow.seq for flow in last.flows], last.next, last.total) == ([3, 2, 1], None, 5)
+
+
+def test_a_secret_cannot_be_found_by_searching() -> None:
+    flows = recorder("known-secret")
+    finish(begin(flows, b"known-secret"))
+    assert asyncio.run(flows.page(FlowQuery(q="known-s"))).total == 0

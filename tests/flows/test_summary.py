@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.flows.drafts import begin, end, recorder
+from tests.flows.drafts import begin, end, listed, recorder
 from toolwire.calls.validation import CallMade, RepairedCall
 from toolwire.errors import UpstreamError
-from toolwire.flows.summary import conversation_of
 from toolwire.types import Loss, Message, Request, Text, ToolResult, Usage
 
 
@@ -18,11 +17,11 @@ def request(*texts: str, owner: str = "") -> Request:
 def test_an_open_flow_is_open_until_the_response_is_sent() -> None:
     flows = recorder()
     draft = begin(flows)
-    (flow,) = flows.entries()
-    assert (flow.summary.outcome, flow.summary.ended, flow.summary.timings.total) == ("open", None, None)
+    (summary,) = listed(flows)
+    assert (summary.outcome, summary.ended, summary.timings.total) == ("open", None, None)
     draft.record.ended = 101.0
     draft.end()
-    assert flows.entries()[0].summary.outcome == "open"
+    assert listed(flows)[0].outcome == "open"
     assert end(flows, draft).summary.outcome == "ok"
 
 
@@ -36,6 +35,7 @@ def test_the_summary_has_what_the_record_has() -> None:
     record.history.update(["orphan"])
     record.losses = [Loss("x", "y", "z")]
     draft.request = request("first question", "answer", "second   question\nof the user")
+    assert listed(flows)[0].preview == "second question of the user"
     summary = end(flows, draft).summary
     assert (summary.model, summary.backend, summary.sent_model) == ("up/m", "up", "m")
     assert (summary.repairs, summary.losses, summary.corrections) == (2, 1, 2)
@@ -56,14 +56,6 @@ def test_the_preview_is_the_last_text_of_the_user_also_after_results() -> None:
     result = Message(role="tool", parts=(ToolResult(call_id="c", parts=(Text(text="18 C"),)),))
     draft.request = Request(model="m", messages=(*request("sk-abcdef123 weather").messages, result))
     assert end(flows, draft).summary.preview == "[hidden] weather"
-
-
-def test_requests_that_repeat_a_history_are_one_conversation() -> None:
-    first, second = conversation_of(request("hello")), conversation_of(request("hello", "hi", "more"))
-    assert first == second != ""
-    assert conversation_of(request("other")) != first
-    assert conversation_of(request("hello", owner="someone else")) != first
-    assert conversation_of(None) == ""
 
 
 def test_the_error_is_reported_with_its_text() -> None:

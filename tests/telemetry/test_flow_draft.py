@@ -6,45 +6,49 @@ import asyncio
 from collections.abc import MutableMapping
 from typing import Any
 
-import pytest
-
-from toolwire.errors import UpstreamError
 from toolwire.telemetry import Record
-from toolwire.telemetry.flow_draft import CHUNK_COST, FLOW_COST, FlowBudget, FlowDraft, WireDraft
+from toolwire.telemetry.flow_draft import FLOW_COST, FlowBudget, FlowDraft, WireDraft
+
+ended: list[FlowDraft] = []
 
 
 def draft(budget: FlowBudget) -> FlowDraft:
-    client = WireDraft(budget, "chat", "POST", "/v1/chat/completions", [])
-    return FlowDraft("flow_1", 1, Record(), client, budget)
+    client = WireDraft(budget, "chat", "POST", "/v1/chat/completions", [], 0.0)
+    return FlowDraft(1, Record(), client, "", budget, ended.append)
 
 
 def test_a_body_is_stored_up_to_its_limit_and_counted_in_full() -> None:
-    wire = WireDraft(FlowBudget(1 << 20, 10), "chat", "POST", "/", [])
+    wire = WireDraft(FlowBudget(1 << 20, 10), "chat", "POST", "/", [], 0.0)
     wire.request(b"x" * 25)
     for piece in (b"12345", b"67890abc", b"more"):
         wire.receive(piece)
     assert (wire.body, wire.request_size, wire.has_cut_request) == (b"x" * 10, 25, True)
-    assert ([data for _, data in wire.chunks], wire.size, wire.is_cut) == ([b"12345", b"67890"], 17, True)
+    assert (wire.pieces, wire.size, wire.is_cut) == ([b"12345", b"67890"], 17, True)
 
 
-def test_what_is_stored_is_charged() -> None:
-    budget = FlowBudget(1 << 20, 1000)
+def test_what_is_stored_is_charged_and_never_less() -> None:
+    budget = FlowBudget(1 << 20, 100_000)
     flow = draft(budget)
     flow.client.request(b"x" * 100)
-    flow.client.receive(b"y" * 50)
     wire = flow.exchange("messages", "POST", "http://host/v1/messages", {"a": "b"}, b"z" * 10)
-    wire.receive(b"r")
-    assert budget.used == flow.charged == FLOW_COST + 100 + 50 + 10 + 1 + 2 * CHUNK_COST
+    for size in (1, 50, 20_000, 3, 70_000, 500, 500_000):
+        wire.receive(b"r" * size)
+        stored = sum(map(len, wire.pieces))
+        assert budget.used == flow.charged >= FLOW_COST + 110 + stored
+    assert stored == 100_000
+    assert wire.is_cut
 
 
 def test_memory_that_open_flows_need_is_not_exceeded() -> None:
-    budget = FlowBudget(FLOW_COST + 1000, 1 << 20)
+    budget = FlowBudget(FLOW_COST + 20_000, 1 << 20)
     flow = draft(budget)
-    flow.client.request(b"x" * 2000)
+    flow.client.request(b"x" * 30_000)
     flow.client.receive(b"y" * 300)
-    flow.client.receive(b"y" * 600)
+    flow.client.receive(b"y" * 60_000)
+    flow.client.receive(b"y")
     assert flow.client.has_cut_request
-    assert flow.client.is_cut
+    assert (flow.client.body, flow.client.pieces, flow.client.is_cut) == (b"", [b"y" * 300], True)
+    assert flow.client.size == 60_301
     assert budget.used <= budget.limit
 
 
@@ -55,9 +59,10 @@ def test_a_dropped_flow_stores_nothing_more() -> None:
     budget.used -= flow.charged
     flow.drop()
     wire.receive(b"late")
-    flow.exchange("chat", "POST", "http://host", {}, b"body").receive(b"later")
+    late = flow.exchange("chat", "POST", "http://host", {}, b"body")
+    late.receive(b"later")
     flow.note("sent", "codex", "turn", {"a": 1}, 7)
-    assert (budget.used, wire.chunks, flow.messages) == (0, [], [])
+    assert (budget.used, wire.pieces, late.body, late.pieces, list(flow.messages)) == (0, [], b"", [], [])
 
 
 def test_a_flow_with_very_many_exchanges_stores_only_the_first() -> None:
@@ -88,24 +93,16 @@ def test_the_client_gets_what_is_recorded() -> None:
         "http.response.body",
     ]
     assert (flow.client.status, flow.client.reply_headers) == (201, [(b"a", b"b")])
-    assert [data for _, data in flow.client.chunks] == [b"one"]
+    assert flow.client.pieces == [b"one"]
 
 
-def test_a_reply_that_breaks_off_is_recorded_with_its_error() -> None:
-    wire = WireDraft(FlowBudget(1 << 20, 1000), "chat", "POST", "/", [])
-    pieces = [b"one", b"two"]
-
-    async def read() -> bytes:
-        if not pieces:
-            raise UpstreamError("the connection was closed.", status=502, code="upstream_cut")
-        return pieces.pop(0)
-
-    async def run() -> None:
-        observed = wire.observe(read)
-        assert [await observed(), await observed()] == [b"one", b"two"]
-        with pytest.raises(UpstreamError):
-            await observed()
-
-    asyncio.run(run())
-    assert [data for _, data in wire.chunks] == [b"one", b"two"]
-    assert wire.error == "upstream_cut: the connection was closed."
+def test_a_flow_ends_once_when_response_and_record_have_ended() -> None:
+    ended.clear()
+    flow = draft(FlowBudget(1 << 20, 1000))
+    flow.end()
+    flow.close()
+    assert ended == []
+    flow.record.ended = 1.0
+    flow.end()
+    flow.end()
+    assert ended == [flow]

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from ..telemetry import Record
+from ..telemetry.flow_draft import FlowDraft
 from ..wire.exact_json import encode
+from .packed import PackedFlow
 from .record import FlowSummary
 from .sealed import SealedFlow
 
 MAX_LIMIT = 1000
-_EXACT = ("model", "backend", "dialect", "outcome", "conversation")
 _SEARCHED = ("id", "request_id", "path", "model", "sent_model", "backend", "error", "message", "preview", "route")
 
 
@@ -36,20 +38,22 @@ class FlowPage(Struct, frozen=True, kw_only=True):
     total: int
 
 
-def page_of(flows: Sequence[SealedFlow], query: FlowQuery) -> FlowPage:
-    """flows: the newest first."""
-    found = [flow for flow in flows if _matches(flow, query)]
-    rest = [flow.summary for flow in found if query.before is None or flow.summary.seq < query.before]
-    shown = rest[: max(1, min(query.limit, MAX_LIMIT))]
-    return FlowPage(flows=shown, next=shown[-1].seq if len(rest) > len(shown) else None, total=len(found))
+def matches_record(entry: FlowDraft | PackedFlow, query: FlowQuery) -> bool:
+    """By what the record of a request has, whether it is sealed or not."""
+    found: Record | PackedFlow = entry.record if isinstance(entry, FlowDraft) else entry
+    outcome = "open" if isinstance(entry, FlowDraft) else entry.outcome
+    return (
+        query.backend in ("", found.backend)
+        and query.dialect in ("", found.dialect)
+        and query.outcome in ("", outcome)
+        and query.model in ("", found.model, found.sent_model)
+    )
 
 
-def _matches(flow: SealedFlow, query: FlowQuery) -> bool:
+def matches_text(flow: SealedFlow, query: FlowQuery) -> bool:
     summary = flow.summary
-    for name in _EXACT:
-        wanted = getattr(query, name)
-        if wanted and getattr(summary, name) != wanted and not (name == "model" and summary.sent_model == wanted):
-            return False
+    if query.conversation not in ("", summary.conversation):
+        return False
     if not query.q:
         return True
     words = query.q.lower()
@@ -59,3 +63,11 @@ def _matches(flow: SealedFlow, query: FlowQuery) -> bool:
         return True
     # In a body the text is a JSON string.
     return flow.contains(words.encode("utf-8", "replace")) or flow.contains(encode(words)[1:-1])
+
+
+def page_of(flows: Sequence[SealedFlow], query: FlowQuery, total: int | None = None) -> FlowPage:
+    """flows: those that match, the newest first. total: how many match, if these are not all."""
+    rest = [flow.summary for flow in flows if query.before is None or flow.summary.seq < query.before]
+    shown = rest[: query.limit]
+    last = shown[-1].seq if len(rest) > len(shown) else None
+    return FlowPage(flows=shown, next=last, total=len(flows) if total is None else total)

@@ -1,31 +1,36 @@
 """Records the flows of one process: begins and ends them, bounds their memory, and finds them again.
 
-A flow that has ended is sealed (redacted and packed) a moment later, in a thread if it is large, and at the latest before it is read. All
-methods are called on the event loop.
+While requests are served, a flow is a draft: a few references, nothing decoded. At its end it is packed. It is sealed (redacted) before it
+is read or written, and otherwise soon after its end, a few flows at a time, so that sealing never takes more than a small part of the CPU
+time. All methods are called on the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, MutableMapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from ..config.values import FlowsConfig
+from ..dialects.base import Decode
 from ..ids import new_id
 from ..offload import LARGE, offload
 from ..telemetry import Record
-from ..telemetry.flow_draft import FLOW_COST, FlowBudget, FlowDraft, Send, WireDraft, current
+from ..telemetry.flow_draft import FlowBudget, FlowDraft, Send, WireDraft, current
+from .packed import PackedFlow, memory_of, pack_draft, pack_sealed, unpack_draft, unpack_sealed
+from .query import FlowPage, FlowQuery, matches_record, matches_text, page_of
 from .record import FlowSummary
 from .redact import WireRedaction
-from .sealed import SealedFlow, seal_wires
-from .summary import reports_of, summarize
+from .sealed import SealedFlow
+from .summary import seal, summarize
 
-Entry: TypeAlias = FlowDraft | SealedFlow
+Entry: TypeAlias = FlowDraft | PackedFlow  # open, or ended
 Listener: TypeAlias = Callable[[FlowSummary | None], None]  # None: flows were deleted
 
-_SEAL_SECONDS = 0.05
+SEAL_SECONDS = 0.5
+_SEAL_SHARE = 0.0005  # of the time of a CPU
 _DAY = 86400.0
 
 
@@ -50,16 +55,17 @@ class FlowRecorder:
         clock: Callable[[], float] = time.time,
         schedule: Schedule = _on_loop,
     ) -> None:
-        self._schedule = schedule
         self._config = config
         self._redaction = redaction
         self._clock = clock
+        self._schedule = schedule
+        self._max_flows = config.max_flows
         self._budget = FlowBudget(config.max_mb << 20, config.max_body_kb << 10 if config.bodies else 0)
         self._budget.reclaim = self._evict
-        self._entries: dict[str, Entry] = {}  # in the order in which they began
-        self._ended: deque[FlowDraft] = deque()
+        # By number, in the order in which they began. A dict would scan the places of all evicted ones to find the oldest.
+        self._entries: OrderedDict[int, Entry] = OrderedDict()
+        self._unsealed: deque[int] = deque(maxlen=config.max_flows)
         self._timer: _Timer | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self._seq = 0
         self._prefix = new_id("flow_")[:-12]
         self.listeners: set[Listener] = set()
@@ -81,125 +87,160 @@ class FlowRecorder:
         """Bytes of memory."""
         return self._budget.used
 
-    def begin(self, record: Record, scope: MutableMapping[str, Any], secret: str, send: Send) -> Send:
-        """Record this request; what the client gets must go through the function that is returned."""
-        self._seq += 1
-        query = scope.get("query_string", b"").decode("latin-1")
-        url = f"{scope['path']}?{query}" if query else scope["path"]
-        client = WireDraft(self._budget, record.dialect, scope["method"], url, scope["headers"])
-        client.opened = record.started
-        draft = FlowDraft(f"{self._prefix}{self._seq:08x}", self._seq, record, client, self._budget, self._end)
-        draft.secret = secret
+    def begin(
+        self, record: Record, scope: MutableMapping[str, Any], decode: Decode | None, secret: str, send: Send
+    ) -> Send:
+        """Record this request; what the client gets must go through the function that is returned. decode: reads its body."""
+        self._seq = seq = self._seq + 1
+        url: str = scope["path"]
+        if query := scope.get("query_string"):
+            url = f"{url}?{query.decode('latin-1')}"
+        client = WireDraft(self._budget, record.dialect, scope["method"], url, scope["headers"], record.started)
+        draft = FlowDraft(seq, record, client, secret, self._budget, self._end)
+        draft.decode = decode
         record.flow = draft
         current.set(draft)
-        self._entries[draft.id] = draft
+        self._entries[seq] = draft
         return draft.observe(send)
 
-    def _end(self, draft: FlowDraft) -> None:
-        if self.sink is not None:
-            self.sink(_seal(draft, self._redaction))
-        self._ended.append(draft)
-        if self._timer is None:
-            self._timer = self._schedule(_SEAL_SECONDS, self._seal_ended)
+    def id_of(self, seq: int) -> str:
+        return f"{self._prefix}{seq:08x}"
 
-    def entries(self) -> list[SealedFlow]:
-        """All of them, the newest first. Open ones as they are now."""
+    def entries(self) -> list[Entry]:
+        """All of them, the newest first."""
         self._expire()
-        return [self._sealed(entry) for entry in reversed(list(self._entries.values()))]
+        return list(reversed(self._entries.values()))
 
-    def find(self, flow_id: str) -> SealedFlow | None:
-        entry = self._entries.get(flow_id)
-        return None if entry is None else self._sealed(entry)
-
-    def open(self) -> list[FlowDraft]:
+    def drafts(self) -> list[FlowDraft]:
+        """Those that are open."""
         return [entry for entry in self._entries.values() if isinstance(entry, FlowDraft)]
 
     def summarize(self, draft: FlowDraft) -> FlowSummary:
-        return summarize(draft, self._redaction)
+        return summarize(draft, self.id_of(draft.seq), self._redaction)
+
+    async def page(self, query: FlowQuery) -> FlowPage:
+        found = [entry for entry in self.entries() if matches_record(entry, query)]
+        if query.q or query.conversation:  # only what is redacted is searched
+            sealed = await self._read(found)
+            return page_of(await offload(_matching, sealed, query), query)
+        rest = [entry for entry in found if query.before is None or entry.seq < query.before]
+        flows = await self._read(rest[: query.limit + 1])
+        return page_of(flows, query, len(found))
+
+    async def find(self, flow_id: str) -> SealedFlow | None:
+        entry = self._entries.get(self._seq_of(flow_id))
+        return None if entry is None else (await self._read([entry]))[0]
 
     def delete(self, flow_id: str = "") -> bool:
         """One flow, or all. An open one is recorded no further."""
-        ids = [flow_id] if flow_id else list(self._entries)
-        found = [entry for one in ids if (entry := self._entries.pop(one, None)) is not None]
+        numbers = [self._seq_of(flow_id)] if flow_id else list(self._entries)
+        found = [entry for number in numbers if (entry := self._entries.pop(number, None)) is not None]
         for entry in found:
             self._release(entry)
         if found:
             self._notify(None)
         return bool(found)
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._seal_ended()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+            self._timer = None
+
+    def _end(self, draft: FlowDraft) -> None:
+        if self._entries.get(draft.seq) is not draft:
+            return
+        if self.listeners:
+            self._notify(self.summarize(draft))
+        if self.sink is not None:
+            self.sink(self._sealed(draft))
+        self._replace(draft, pack_draft(draft))
+        draft.drop()
+        self._unsealed.append(draft.seq)
+        if self._timer is None:
+            self._timer = self._schedule(SEAL_SECONDS, self._seal_some)
+        if len(self._entries) > self._max_flows:
+            self._evict(len(self._entries) - self._max_flows)
+
+    def _seal_some(self) -> None:
+        """A few small ones. Large ones wait for a reader, who seals them in a thread."""
+        deadline = time.monotonic() + _SEAL_SHARE * SEAL_SECONDS
+        while self._unsealed and time.monotonic() < deadline:
+            entry = self._entries.get(self._unsealed.popleft())
+            if isinstance(entry, PackedFlow) and not entry.is_sealed and len(entry.data) < LARGE:
+                self._replace(entry, pack_sealed(self._sealed(entry)))
+        self._timer = self._schedule(SEAL_SECONDS, self._seal_some) if self._unsealed else None
 
     def _sealed(self, entry: Entry) -> SealedFlow:
-        if isinstance(entry, SealedFlow):
-            return entry
-        flow = _seal(entry, self._redaction)
-        if entry in self._ended:
-            self._ended.remove(entry)
-            self._store(entry, flow)
-        return flow
+        if isinstance(entry, PackedFlow) and entry.is_sealed:
+            return unpack_sealed(entry)
+        draft = entry if isinstance(entry, FlowDraft) else unpack_draft(entry)
+        return seal(draft, self.id_of(entry.seq), self._redaction)
 
-    def _seal_ended(self) -> None:
-        self._timer = None
-        drafts, self._ended = self._ended, deque()
-        for draft in drafts:
-            if draft.charged - FLOW_COST > LARGE:
-                task = asyncio.get_running_loop().create_task(self._seal_large(draft))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-            else:
-                self._store(draft, _seal(draft, self._redaction))
+    async def _read(self, entries: Sequence[Entry]) -> list[SealedFlow]:
+        """In the same order."""
+        flows, packed = await offload(self._read_all, entries)
+        for before, sealed in packed:
+            if self._entries.get(before.seq) is before:
+                self._replace(before, sealed)
+        for place, entry in enumerate(entries):
+            now = self._entries.get(entry.seq)
+            if isinstance(entry, FlowDraft) and isinstance(now, PackedFlow):  # it ended meanwhile
+                flows[place] = self._sealed(now)
+        return flows
 
-    async def _seal_large(self, draft: FlowDraft) -> None:
-        self._store(draft, await offload(_seal, draft, self._redaction))
+    def _read_all(self, entries: Sequence[Entry]) -> tuple[list[SealedFlow], list[tuple[PackedFlow, PackedFlow]]]:
+        """In a thread. The second list has those that were sealed for the first time."""
+        flows = [self._sealed(entry) for entry in entries]
+        pairs = zip(entries, flows, strict=True)
+        return flows, [
+            (entry, pack_sealed(flow)) for entry, flow in pairs if isinstance(entry, PackedFlow) and not entry.is_sealed
+        ]
 
-    def _store(self, draft: FlowDraft, flow: SealedFlow) -> None:
-        if self._entries.get(draft.id) is not draft:  # deleted meanwhile, or sealed by a reader
-            return
-        self._budget.used += flow.memory - draft.charged
-        self._entries[draft.id] = flow
-        draft.drop()
-        self._notify(flow.summary)
-        if self._budget.used > self._budget.limit:
-            self._evict()
-        if (surplus := len(self._entries) - self._config.max_flows) > 0:
-            self._evict(surplus)
+    def _replace(self, entry: Entry, packed: PackedFlow) -> None:
+        self._budget.used += packed.memory - memory_of(entry)
+        self._entries[packed.seq] = packed
 
     def _notify(self, flow: FlowSummary | None) -> None:
         for listener in list(self.listeners):
             listener(flow)
 
     def _release(self, entry: Entry) -> None:
-        self._budget.used -= entry.charged if isinstance(entry, FlowDraft) else entry.memory
+        self._budget.used -= memory_of(entry)
         if isinstance(entry, FlowDraft):
             entry.drop()
 
     def _evict(self, count: int = 0) -> None:
         """The oldest that have ended: so many, or until a tenth of the memory is free."""
         surplus = self._budget.used - self._budget.limit * 9 // 10
-        doomed: list[str] = []
-        for flow_id, entry in self._entries.items():
+        doomed: list[int] = []
+        for number, entry in self._entries.items():
             if len(doomed) >= count if count else surplus <= 0:
                 break
-            if isinstance(entry, SealedFlow):
-                doomed.append(flow_id)
+            if isinstance(entry, PackedFlow):
+                doomed.append(number)
                 surplus -= entry.memory
-        for flow_id in doomed:
-            self._release(self._entries.pop(flow_id))
+        for number in doomed:
+            self._release(self._entries.pop(number))
 
     def _expire(self) -> None:
         oldest = self._clock() - self._config.max_age_days * _DAY
-        for flow_id, entry in list(self._entries.items()):
-            if isinstance(entry, FlowDraft) or entry.summary.started >= oldest:
+        doomed: list[int] = []
+        for number, entry in self._entries.items():
+            if entry.started >= oldest:
                 break
-            del self._entries[flow_id]
-            self._release(entry)
+            doomed += [number] if isinstance(entry, PackedFlow) else []
+        for number in doomed:
+            self._release(self._entries.pop(number))
+
+    def _seq_of(self, flow_id: str) -> int:
+        """0 for the id of no flow of this process."""
+        number = flow_id.removeprefix(self._prefix)
+        try:
+            seq = int(number, 16) if len(number) == 8 else 0
+        except ValueError:
+            return 0
+        return seq if flow_id == self.id_of(seq) else 0
 
 
-def _seal(draft: FlowDraft, redaction: WireRedaction) -> SealedFlow:
-    client, upstream = seal_wires(draft, redaction)
-    return SealedFlow(summarize(draft, redaction), client, upstream, reports_of(draft, redaction))
+def _matching(flows: Sequence[SealedFlow], query: FlowQuery) -> list[SealedFlow]:
+    return [flow for flow in flows if matches_text(flow, query)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
@@ -21,30 +22,44 @@ from ..wire.exact_json import encode
 Spans: TypeAlias = list[tuple[int, int]]
 
 LEAST_SECRET = 8  # anything shorter may be an ordinary word
+_LEAST_CLIENT_KEY = 12  # without keys any will do, so clients send ordinary words
 _HIDDEN = HIDDEN.encode()
-_FORMS: tuple[tuple[bytes, re.Pattern[bytes]], ...] = tuple(
-    (literal, re.compile(pattern))
-    for literal, pattern in (
-        *((name, name + rb"[\w-]{6,}") for name in (b"sk-", b"sk_", b"pk-", b"pk_", b"rk-", b"rk_")),
-        *((name, name + rb"[\w-]{6,}") for name in (b"ghp_", b"gho_", b"ghs_", b"github_pat_", b"glpat-")),
-        *((name, name + rb"[\w-]{6,}") for name in (b"xoxa-", b"xoxb-", b"xoxp-", b"hf_")),
-        (b"aiza", rb"AIza[\w-]{20,}"),
-        (b"akia", rb"AKIA[A-Z0-9]{12,}"),
-        (b"eyj", rb"eyJ[\w-]{10,}\.[\w-]{10,}[\w.-]*"),  # a JSON Web Token
-        (b"bearer ", rb"(?i:bearer )[\w.~+/-]{6,}=*"),
-        (b"basic ", rb"(?i:basic )[\w.~+/-]{12,}=*"),
-        (b"-----begin ", rb"(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.{0,10000}?-----END [A-Z ]*PRIVATE KEY-----)"),
+# A short text that each form contains, lower case, and how far before it the form begins. Few and short texts make the search fast.
+_FORMS: tuple[tuple[bytes, int, re.Pattern[bytes]], ...] = tuple(
+    (literal, offset, re.compile(pattern))
+    for literal, offset, pattern in (
+        (b"k-", 1, rb"[spr]k-[\w-]{6,}"),
+        (b"k_", 1, rb"[spr]k_[\w-]{6,}"),
+        (b"gh", 0, rb"gh[pos]_\w{6,}"),
+        (b"github_pat_", 0, rb"github_pat_\w{6,}"),
+        (b"glpat-", 0, rb"glpat-[\w-]{6,}"),
+        (b"xox", 0, rb"xox[abp]-[\w-]{6,}"),
+        (b"hf_", 0, rb"hf_\w{6,}"),
+        (b"aiza", 0, rb"AIza[\w-]{20,}"),
+        (b"akia", 0, rb"AKIA[A-Z0-9]{12,}"),
+        (b"eyj", 0, rb"eyJ[\w-]{10,}\.[\w-]{10,}[\w.-]*"),  # a JSON Web Token
+        (b"bearer ", 0, rb"(?i:bearer )[\w.~+/-]{6,}=*"),
+        (b"basic ", 0, rb"(?i:basic )[\w.~+/-]{12,}=*"),
+        (b"-----begin ", 0, rb"(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.{0,10000}?-----END [A-Z ]*PRIVATE KEY-----)"),
     )
 )
 # The rest of a member's name after the literal, and the colon. In a string of JSON the quotes are escaped.
 _MEMBER = re.compile(rb'[\w.-]{0,40}(\\*)"\s{0,20}:\s{0,20}\1"')
 _PLAIN_END = re.compile(rb'(?:[^"\\]|\\.)*', re.DOTALL)
-_NAMES = (
-    *(b"api_key", b"api-key", b"apikey", b"access_key", b"accesskey", b"private_key", b"privatekey", b"secret"),
-    *(b"passw", b"passphrase", b"authorization", b"credential", b"cookie"),
-    *(b"access_token", b"accesstoken", b"refresh_token", b"refreshtoken", b"id_token", b"auth_token", b"authtoken"),
-    *(b"session_token", b"bearer_token"),
-)
+# By a part of the name: most bodies have none of these.
+_NAMES: dict[bytes, tuple[bytes, ...]] = {
+    b"key": (b"api_key", b"api-key", b"apikey", b"access_key", b"accesskey", b"private_key", b"privatekey"),
+    b"secret": (b"secret",),
+    b"passw": (b"passw",),
+    b"passphrase": (b"passphrase",),
+    b"authorization": (b"authorization",),
+    b"credential": (b"credential",),
+    b"cookie": (b"cookie",),
+    b"token": (
+        *(b"access_token", b"accesstoken", b"refresh_token", b"refreshtoken", b"id_token", b"auth_token", b"authtoken"),
+        *(b"session_token", b"bearer_token"),
+    ),
+}
 # Log probabilities have a member "token" for each piece of text, so a token is only long text without blanks.
 _TOKEN = b'token"', b'token\\"'
 _TOKEN_VALUE = re.compile(rb"[\w.~+/=-]{16,}")
@@ -77,12 +92,12 @@ class WireRedaction:
         known = self._known if not more else [*self._known, *_variants([more])]
         found = [span for secret in known if secret in data for span in _places(data, secret)]
         lowered = data.lower()
-        for literal, pattern in _FORMS:
+        for literal, offset, pattern in _FORMS:
             if literal in lowered:
-                found += _matches(data, lowered, literal, pattern)
-        for name in _NAMES:
-            if name in lowered:
-                found += _members(data, lowered, name)
+                found += _matches(data, lowered, literal, offset, pattern)
+        for part, names in _NAMES.items():
+            if part in lowered:
+                found += [span for name in names for span in _members(data, lowered, name)]
         for name in _TOKEN:
             if name in lowered:
                 found += _tokens(data, lowered, name)
@@ -99,6 +114,36 @@ class WireRedaction:
         pairs = [pair.partition("=") for pair in query.split("&")]
         shown = [f"{name}{equals}{HIDDEN if is_secret(name) and value else value}" for name, equals, value in pairs]
         return self.text("&".join(shown), more)
+
+
+class FlowRedaction:
+    """For the texts of one flow. Most flows contain no secret outside of the headers that are hidden anyway; that is found out once, for
+    all texts together. more: a secret that is known for this flow only."""
+
+    def __init__(self, redaction: WireRedaction, more: str, texts: Iterable[bytes]) -> None:
+        self._redaction = redaction
+        self._more = more if len(more) >= _LEAST_CLIENT_KEY else ""
+        self._is_clean = not redaction.spans(b"\n".join(texts), self._more)
+
+    def clean(self, data: bytes) -> bytes:
+        return data if self._is_clean else self._redaction.clean(data, self._more)
+
+    def text(self, text: str) -> str:
+        return text if self._is_clean or not text else self._redaction.text(text, self._more)
+
+    def body(self, data: bytes, ends: list[int]) -> tuple[bytes, list[int]]:
+        return (data, ends) if self._is_clean else self._redaction.body(data, ends, self._more)
+
+    def header(self, name: str, value: str) -> str:
+        return self._redaction.header(name, value, self._more) if is_hidden(name) else self.text(value)
+
+    def query(self, query: str) -> str:
+        return self._redaction.query(query, self._more)
+
+
+@lru_cache(maxsize=1000)
+def is_hidden(name: str) -> bool:
+    return is_secret(name)
 
 
 def _variants(secrets: Iterable[str]) -> list[bytes]:
@@ -119,16 +164,24 @@ def _places(data: bytes, secret: bytes) -> Iterator[tuple[int, int]]:
         at = data.find(secret, at + len(secret))
 
 
-def _matches(data: bytes, lowered: bytes, literal: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
+def _matches(
+    data: bytes, lowered: bytes, literal: bytes, offset: int, pattern: re.Pattern[bytes]
+) -> Iterator[tuple[int, int]]:
     at = lowered.find(literal)
     while at >= 0:
-        is_start = at == 0 or not (data[at - 1 : at].isalnum() or data[at - 1] == 0x5F)
-        # An escape such as \n in JSON ends in a letter.
-        is_start = is_start or (at > 1 and data[at - 2] == 0x5C and data[at - 1 : at] in (b"n", b"t", b"r"))
-        match = pattern.match(data, at) if is_start else None
+        start = at - offset
+        match = pattern.match(data, start) if start >= 0 and _is_start(data, start) else None
         if match is not None:
             yield match.span()
         at = lowered.find(literal, at + 1 if match is None else match.end())
+
+
+def _is_start(data: bytes, at: int) -> bool:
+    """Whether a word begins here. An escape such as \\n in JSON ends in a letter."""
+    before = data[at - 1 : at] if at else b" "
+    if not (before.isalnum() or before == b"_"):
+        return True
+    return at > 1 and data[at - 2] == 0x5C and before in (b"n", b"t", b"r")
 
 
 def _members(data: bytes, lowered: bytes, name: bytes) -> Iterator[tuple[int, int]]:

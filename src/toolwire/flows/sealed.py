@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
+from collections.abc import Iterator
+from itertools import accumulate
 
 from msgspec import Struct
 
-from ..telemetry.flow_draft import CHUNK_COST, FLOW_COST, FlowDraft, HeaderItems, WireDraft
+from ..telemetry.flow_draft import FlowDraft, HeaderItems, WireDraft
 from .record import (
     FlowReport,
     FlowSummary,
@@ -16,9 +17,8 @@ from .record import (
     RecordedResponse,
     RecordedWire,
 )
-from .redact import WireRedaction
+from .redact import FlowRedaction, is_hidden
 
-_HEADER_COST = 200
 _STREAM = "text/event-stream"
 
 
@@ -36,8 +36,8 @@ class SealedWire(Struct, kw_only=True):
     status: int | None = None
     reply_headers: list[tuple[str, str]] = []
     reply: bytes = b""
-    ends: array[int]
-    times: array[float]
+    ends: list[int]
+    times: list[float]
     size: int = 0
     is_cut: bool = False
     error: str = ""
@@ -49,12 +49,6 @@ class SealedWire(Struct, kw_only=True):
     @property
     def is_stream(self) -> bool:
         return any(name == "content-type" and _STREAM in value for name, value in self.reply_headers)
-
-    @property
-    def memory(self) -> int:
-        headers = len(self.headers) + len(self.reply_headers)
-        messages = sum(len(message.data) + CHUNK_COST for message in self.messages)
-        return len(self.body) + len(self.reply) + 16 * len(self.ends) + _HEADER_COST * headers + messages
 
     def frames(self) -> list[RecordedFrame]:
         """The events of a stream, each with its blank line: together they are the whole body."""
@@ -105,20 +99,13 @@ class SealedWire(Struct, kw_only=True):
         return min(ends, default=len(self.reply))
 
 
-class SealedFlow:
-    """search: all text in which a reader looks for words, lower case."""
+class SealedFlow(Struct, kw_only=True):
+    """A flow without secrets."""
 
-    def __init__(
-        self, summary: FlowSummary, client: SealedWire, upstream: list[SealedWire], reports: list[FlowReport]
-    ) -> None:
-        self.summary = summary
-        self.client = client
-        self.upstream = upstream
-        self.reports = reports
-        shared = sum(len(wire.body) for wire in upstream if wire.body is client.body)
-        shared += sum(len(wire.reply) for wire in upstream if wire.reply is client.reply)
-        texts = sum(len(report.before) + len(report.after) for report in reports)
-        self.memory = FLOW_COST + client.memory + sum(wire.memory for wire in upstream) - shared + texts
+    summary: FlowSummary
+    client: SealedWire
+    upstream: list[SealedWire]
+    reports: list[FlowReport]
 
     def contains(self, words: bytes) -> bool:
         """Whether a body contains this text, in lower case."""
@@ -126,64 +113,72 @@ class SealedFlow:
         return any(words in wire.body.lower() or words in wire.reply.lower() for wire in wires)
 
 
-def seal_wires(draft: FlowDraft, redaction: WireRedaction) -> tuple[SealedWire, list[SealedWire]]:
-    """The client's wire and those of the back ends, redacted. Equal bodies share their bytes."""
+def texts_of(draft: FlowDraft) -> Iterator[bytes]:
+    """Everything in which a secret may be, except for headers that are hidden by their names."""
+    bodies: set[bytes] = set()  # a body that is passed unchanged is searched once
+    for wire in (draft.client, *draft.upstream):
+        yield wire.url.encode("utf-8", "replace")
+        bodies.update((wire.body, b"".join(list(wire.pieces))))
+        yield wire.error.encode("utf-8", "replace")
+        for name, value in (*wire.headers, *wire.reply_headers):
+            if not is_hidden(_text(name)):
+                yield value.encode("latin-1", "replace") if isinstance(value, str) else value
+    for message in draft.messages:
+        yield message.data
+    yield from bodies
+
+
+def seal_wires(draft: FlowDraft, redaction: FlowRedaction) -> tuple[SealedWire, list[SealedWire]]:
+    """The client's wire and those of the back ends, redacted."""
     start = draft.record.started
-    client = _seal(draft.client, start, redaction, draft.secret)
-    upstream = [_seal(wire, start, redaction, draft.secret) for wire in draft.upstream]
+    client = _seal(draft.client, start, redaction)
+    upstream = [_seal(wire, start, redaction) for wire in draft.upstream]
     if draft.messages:
         upstream.append(_messages(draft, redaction))
-    for wire in upstream:
-        wire.body = client.body if wire.body == client.body else wire.body
-        wire.reply = client.reply if wire.reply == client.reply else wire.reply
     return client, upstream
 
 
-def _seal(wire: WireDraft, start: float, redaction: WireRedaction, secret: str) -> SealedWire:
-    chunks = list(wire.chunks)  # the request may still run
-    reply, ends = b"".join([data for _, data in chunks]), list[int]()
-    at = 0
-    for _, data in chunks:
-        at += len(data)
-        ends.append(at)
-    reply, ends = redaction.body(reply, ends, secret)
+def _seal(wire: WireDraft, start: float, redaction: FlowRedaction) -> SealedWire:
+    pieces = list(wire.pieces)  # the request may still run
+    times = wire.times[: len(pieces)]
+    reply, ends = redaction.body(b"".join(pieces), list(accumulate(map(len, pieces))))
     url, mark, query = wire.url.partition("?")
     path = "/" + url.partition("://")[2].partition("/")[2] if "://" in url else url
-    query = mark + redaction.query(query, secret) if query else ""
+    query = mark + redaction.query(query) if query else ""
     return SealedWire(
         dialect=wire.dialect,
-        url=redaction.text(url, secret) + query,
+        url=redaction.text(url) + query,
         method=wire.method,
-        path=redaction.text(path, secret) + query,
-        headers=_headers(wire.headers, redaction, secret),
-        body=redaction.clean(wire.body, secret),
+        path=redaction.text(path) + query,
+        headers=_headers(wire.headers, redaction),
+        body=redaction.clean(wire.body),
         request_size=wire.request_size,
         has_cut_request=wire.has_cut_request,
         status=wire.status,
-        reply_headers=_headers(wire.reply_headers, redaction, secret),
+        reply_headers=_headers(wire.reply_headers, redaction),
         reply=reply,
-        ends=array("Q", ends),
-        times=array("d", [time - start for time, _ in chunks]),
+        ends=ends,
+        times=[round(time - start, 6) for time in times],
         size=wire.size,
         is_cut=wire.is_cut,
-        error=redaction.text(wire.error, secret) if wire.error else "",
+        error=redaction.text(wire.error),
         opened=since(wire.opened, start),
         connected=since(wire.connected, start),
         answered=since(wire.answered, start),
     )
 
 
-def _headers(headers: HeaderItems, redaction: WireRedaction, secret: str) -> list[tuple[str, str]]:
+def _headers(headers: HeaderItems, redaction: FlowRedaction) -> list[tuple[str, str]]:
     named = [(_text(name).lower(), _text(value)) for name, value in headers]
-    return [(name, redaction.header(name, value, secret)) for name, value in named]
+    return [(name, redaction.header(name, value)) for name, value in named]
 
 
 def _text(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("latin-1")
 
 
-def _messages(draft: FlowDraft, redaction: WireRedaction) -> SealedWire:
-    start, secret, messages = draft.record.started, draft.secret, list(draft.messages)
+def _messages(draft: FlowDraft, redaction: FlowRedaction) -> SealedWire:
+    start, messages = draft.record.started, list(draft.messages)
     return SealedWire(
         dialect="",
         url=messages[0].backend,
@@ -194,14 +189,14 @@ def _messages(draft: FlowDraft, redaction: WireRedaction) -> SealedWire:
         request_size=sum(message.size for message in messages if message.direction == "sent"),
         has_cut_request=False,
         size=sum(message.size for message in messages if message.direction == "received"),
-        ends=array("Q"),
-        times=array("d"),
+        ends=[],
+        times=[],
         messages=[
             RecordedMessage(
                 t=round(message.time - start, 6),
                 direction=message.direction,
                 kind=message.kind,
-                data=redaction.clean(message.data, secret).decode("utf-8", "replace"),
+                data=redaction.clean(message.data).decode("utf-8", "replace"),
                 size=message.size,
             )
             for message in messages

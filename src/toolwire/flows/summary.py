@@ -2,46 +2,70 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from collections.abc import Iterator
 
 from ..calls.validation import CallMade
 from ..telemetry import Record
-from ..telemetry.flow_draft import FlowDraft
-from ..types import Message, Request, Text, Usage
+from ..telemetry.flow_draft import FlowDraft, Gist
+from ..types import Usage
+from .gist import gist_of
 from .record import FlowReport, FlowSummary, FlowTimings, RecordedCall, RecordedUsage
-from .redact import WireRedaction
-from .sealed import since
+from .redact import FlowRedaction, WireRedaction
+from .sealed import SealedFlow, seal_wires, since, texts_of
 
-_PREVIEW = 160
-_HASHED = 10_000
 _MAX_REPORTS = 200
 _VALID = {"right": (True, True), "repaired": (False, True), "unchecked": (None, None)}
 
 
-def summarize(draft: FlowDraft, redaction: WireRedaction) -> FlowSummary:
+def seal(draft: FlowDraft, flow_id: str, redaction: WireRedaction) -> SealedFlow:
+    """The flow without secrets, as it is now."""
+    gist = gist_of(draft)
+    cleaner = FlowRedaction(redaction, draft.secret, (*texts_of(draft), *_summary_texts(draft, gist)))
+    client, upstream = seal_wires(draft, cleaner)
+    return SealedFlow(
+        summary=_summary(draft, flow_id, gist, cleaner),
+        client=client,
+        upstream=upstream,
+        reports=reports_of(draft, cleaner),
+    )
+
+
+def summarize(draft: FlowDraft, flow_id: str, redaction: WireRedaction) -> FlowSummary:
     """Of a request that is open or has ended."""
-    record, secret = draft.record, draft.secret
-    is_over = bool(record.ended) and draft.is_answered
+    gist = gist_of(draft)
+    cleaner = FlowRedaction(redaction, draft.secret, _summary_texts(draft, gist))
+    return _summary(draft, flow_id, gist, cleaner)
+
+
+def _summary_texts(draft: FlowDraft, gist: Gist) -> Iterator[bytes]:
+    record = draft.record
+    texts = [draft.client.url, draft.message, record.model, record.sent_model, record.route, record.how]
+    texts += [gist.preview, *(call.name for call in record.tally.calls), *(loss.why for loss in record.losses)]
+    return (text.encode("utf-8", "replace") for text in texts if text)
+
+
+def _summary(draft: FlowDraft, flow_id: str, gist: Gist, redaction: FlowRedaction) -> FlowSummary:
+    record, is_over = draft.record, draft.is_over
     ended = draft.started + record.ended - record.started if is_over else None
     return FlowSummary(
-        id=draft.id,
+        id=flow_id,
         seq=draft.seq,
         started=round(draft.started, 6),
         ended=None if ended is None else round(ended, 6),
         dialect=record.dialect,
-        path=redaction.text(draft.client.url.partition("?")[0], secret),
-        model=redaction.text(record.model, secret),
+        path=redaction.text(draft.client.url.partition("?")[0]),
+        model=redaction.text(record.model),
         backend=record.backend,
         backend_dialect=draft.upstream[0].dialect if draft.upstream else "",
-        sent_model=redaction.text(record.sent_model, secret),
+        sent_model=redaction.text(record.sent_model),
         stream=record.is_stream,
         status=draft.client.status or record.status or None,
         outcome=record.outcome if is_over else "open",
         error=record.error,
-        message=redaction.text(draft.message, secret),
+        message=redaction.text(draft.message),
         verbatim=record.is_verbatim,
         translated=record.translated,
-        route=redaction.text(record.route, secret),
+        route=redaction.text(record.route),
         repairs=record.tally.repaired + record.history.total(),
         losses=len(record.losses),
         corrections=record.tally.corrections,
@@ -49,58 +73,34 @@ def summarize(draft: FlowDraft, redaction: WireRedaction) -> FlowSummary:
         usage=_usage(record.usage),
         cost=None,
         timings=_timings(draft, is_over=is_over),
-        conversation=conversation_of(draft.request),
+        conversation=gist.conversation,
         previous=None,
         key="",
-        preview=redaction.text(_preview(draft.request), secret),
+        preview=redaction.text(gist.preview),
         request_id=record.request_id,
-        how=redaction.text(record.how, secret),
+        how=redaction.text(record.how),
         took_over=record.took_over,
     )
 
 
-def reports_of(draft: FlowDraft, redaction: WireRedaction) -> list[FlowReport]:
-    """In the order of the request: history, losses, calls, the error."""
-    record, secret = draft.record, draft.secret
+def reports_of(draft: FlowDraft, redaction: FlowRedaction) -> list[FlowReport]:
+    """In the order of the request: history, calls, losses, corrections, the error."""
+    record = draft.record
     found = [*_history_reports(record), *_call_reports(record)]
     found += [
-        FlowReport(kind="loss", code=loss.feature, where=loss.where, text=redaction.text(loss.why, secret))
+        FlowReport(kind="loss", code=loss.feature, where=loss.where, text=redaction.text(loss.why))
         for loss in record.losses
     ]
     if record.tally.corrections:
         text = f"The model was asked {record.tally.corrections} time(s) to correct its calls; {record.tally.corrected} call(s) were corrected."
         found.append(FlowReport(kind="correction", code="guard_retry", where="answer", text=text))
     if record.outcome == "error":
-        text = redaction.text(draft.message, secret)
+        text = redaction.text(draft.message)
         found.append(FlowReport(kind="fault", code=record.error, where=record.backend or "gateway", text=text))
     return found[:_MAX_REPORTS]
 
 
-def conversation_of(request: Request | None) -> str:
-    """The same for all requests that repeat one history: a hash of its first user message. "" where there is none."""
-    if request is None:
-        return ""
-    first = next((message for message in request.messages if message.role == "user"), None)
-    text = _text(first)[:_HASHED] if first is not None else ""
-    if not text:
-        return ""
-    return blake2b(f"{request.owner}\0{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def _preview(request: Request | None) -> str:
-    """The last text of the user."""
-    for message in reversed(request.messages if request is not None else ()):
-        if message.role == "user" and (text := _text(message, is_last=True)):
-            return " ".join(text[: 4 * _PREVIEW].split())[:_PREVIEW]
-    return ""
-
-
-def _text(message: Message, *, is_last: bool = False) -> str:
-    texts = [part.text for part in message.parts if isinstance(part, Text)]
-    return (texts[-1] if is_last else "\n".join(texts)) if texts else ""
-
-
-def _call(call: CallMade, redaction: WireRedaction) -> RecordedCall:
+def _call(call: CallMade, redaction: FlowRedaction) -> RecordedCall:
     before, after = _VALID.get(call.outcome, (False, False))
     return RecordedCall(id=call.id, name=redaction.text(call.name), valid_before=before, valid_after=after)
 

@@ -168,7 +168,7 @@ class App:
         if self._transport is not None:
             await self._transport.close()
         if self._flows is not None:
-            await self._flows.stop()
+            self._flows.stop()
         self._closed.flush()
         self._tracer.stop()
         self._log.close()
@@ -216,7 +216,7 @@ class App:
             and endpoint.decode is not None
             and scope["method"] == "POST"
         ):
-            send = self._flows.begin(record, scope, endpoint.key or key_in(headers), send)
+            send = self._flows.begin(record, scope, endpoint.decode, endpoint.key or key_in(headers), send)
         origin = self._guard.allowed_origin(headers["origin"]) if "origin" in headers else None
         reply = Reply(send, dialect, request_id, origin)
         if endpoint is not None:

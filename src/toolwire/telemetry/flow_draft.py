@@ -8,7 +8,7 @@ add their exchanges to it.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,14 +19,15 @@ from ..types import Json, Request
 from ..wire.exact_json import encode
 
 if TYPE_CHECKING:
+    from ..dialects.base import Decode
     from .record import Record
 
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-ReadFunction: TypeAlias = Callable[[], Coroutine[Any, Any, bytes]]
-HeaderItems: TypeAlias = Sequence[tuple[bytes, bytes]] | Sequence[tuple[str, str]]
+HeaderItems: TypeAlias = Sequence[tuple[str | bytes, str | bytes]]
 
-CHUNK_COST = 160  # bytes of memory of one chunk besides its content
-FLOW_COST = 4000  # of a flow without content
+CHUNK_COST = 100  # bytes of memory of one piece besides its content
+FLOW_COST = 2000  # of a flow without content
+_STEP = 16 * 1024  # bytes of a body that are reserved at once
 _MAX_EXCHANGES = 40  # of one flow; more are counted
 _MAX_MESSAGES = 2000  # of one flow
 
@@ -54,34 +55,46 @@ _NONE = FlowBudget(0, 0)
 
 
 class WireDraft:
-    """One HTTP exchange, or the messages of a back end without HTTP. size and request_size count also what is not stored."""
+    """One HTTP exchange. size and request_size count also what is not stored. Times are those of time.monotonic().
 
-    def __init__(self, budget: FlowBudget, dialect: str, method: str, url: str, headers: HeaderItems) -> None:
+    The defaults are attributes of the class, and memory for a reply is reserved in steps: each request that is recorded creates two or
+    more of these, and each piece of a stream passes receive().
+    """
+
+    body = b""
+    request_size = 0
+    has_cut_request = False
+    status: int | None = None
+    reply_headers: HeaderItems = ()
+    size = 0
+    is_cut = False
+    error = ""
+    connected = 0.0
+    answered = 0.0
+    charged = 0
+    _room = 0  # the size up to which pieces are stored without another reservation
+    _paid = 0  # pieces whose cost is reserved
+
+    def __init__(
+        self, budget: FlowBudget, dialect: str, method: str, url: str, headers: HeaderItems, opened: float
+    ) -> None:
         self._budget = budget
         self.dialect = dialect
         self.method = method
         self.url = url
         self.headers = headers
-        self.body = b""
-        self.request_size = 0
-        self.has_cut_request = False
-        self.status: int | None = None
-        self.reply_headers: HeaderItems = ()
-        self.chunks: list[tuple[float, bytes]] = []
-        self.size = 0
-        self.is_cut = False
-        self.error = ""
-        self.opened = time.monotonic()
-        self.connected = 0.0
-        self.answered = 0.0
-        self.charged = 0
+        self.opened = opened
+        self.times: list[float] = []
+        self.pieces: list[bytes] = []
 
     def request(self, body: bytes) -> None:
-        self.request_size = len(body)
-        stored = body if len(body) <= self._budget.max_body else body[: self._budget.max_body]
-        if self._charge(len(stored)):
-            self.body = stored
-        self.has_cut_request = len(self.body) < len(body)
+        self.request_size = size = len(body)
+        if size > self._budget.max_body:
+            body, self.has_cut_request = body[: self._budget.max_body], True
+        if self._charge(len(body)):
+            self.body = body
+        else:
+            self.has_cut_request = True
 
     def answer(self, status: int, headers: HeaderItems, connected: float = 0.0) -> None:
         """The head of the reply. connected: when the connection was ready."""
@@ -90,45 +103,44 @@ class WireDraft:
 
     def receive(self, data: bytes) -> None:
         """One piece of the reply's body."""
-        before, self.size = self.size, self.size + len(data)
-        if self.is_cut:
-            return
-        if self.size > self._budget.max_body:
-            self.is_cut = True
-            data = data[: self._budget.max_body - before]
-        if self._charge(len(data) + CHUNK_COST):
-            self.chunks.append((time.monotonic(), data))
-        else:
-            self.is_cut = True
-
-    def observe(self, read: ReadFunction) -> ReadFunction:
-        """The same function, recording what it returns or raises."""
-
-        async def observed() -> bytes:
-            try:
-                data = await read()
-            except GatewayError as error:
-                self.fail(error)
-                raise
-            if data:
-                self.receive(data)
-            return data
-
-        return observed
+        size = self.size = self.size + len(data)
+        if size > self._room:
+            data = self._reserve(data)
+            if not data:
+                return
+        self.times.append(time.monotonic())
+        self.pieces.append(data)
 
     def fail(self, error: GatewayError) -> None:
         self.error = f"{error.code}: {error.message}"
 
     def drop(self) -> None:
-        """Release everything; what is still received is counted only."""
-        self._budget, self.charged, self.is_cut = _NONE, 0, True
-        self.body, self.chunks, self.headers, self.reply_headers = b"", [], (), ()
+        """What is still received is counted only."""
+        self._room, self.is_cut, self._budget = 0, True, _NONE
+
+    def _reserve(self, data: bytes) -> bytes:
+        """What may be stored of the data."""
+        if self.is_cut:
+            return b""
+        stored, most = self.size - len(data), self._budget.max_body
+        wanted = min(max(self.size, stored + _STEP), most) if stored else min(self.size, most)
+        if not self._charge(wanted - self._room + CHUNK_COST * (len(self.pieces) - self._paid + 1)):
+            self.is_cut = True
+            return b""
+        self._room, self._paid = wanted, len(self.pieces) + 1
+        if self.size > most:
+            self.is_cut, self._room = True, 0
+            return data[: most - stored]
+        return data
 
     def _charge(self, size: int) -> bool:
         if not self._budget.take(size):
             return False
         self.charged += size
         return True
+
+
+_DROPPED = WireDraft(_NONE, "", "", "", (), 0.0)
 
 
 class WireMessage(Struct, frozen=True):
@@ -142,37 +154,45 @@ class WireMessage(Struct, frozen=True):
     size: int
 
 
-def _ignore(draft: FlowDraft) -> None:
-    pass
+EndListener: TypeAlias = "Callable[[FlowDraft], None]"
+
+
+class Gist(Struct, frozen=True, kw_only=True):
+    """What the request is about. conversation: the same for all requests that repeat one history."""
+
+    conversation: str = ""
+    preview: str = ""
 
 
 class FlowDraft:
     """One request. is_answered: nothing more is sent to the client. message: the text of its error. on_end is called once."""
 
+    request: Request | None = None
+    gist: Gist | None = None
+    decode: Decode | None = None  # reads the request from its body
+    is_answered = False
+    message = ""
+    messages: Sequence[WireMessage] = ()
+    _message_bytes = 0
+
     def __init__(
-        self,
-        flow_id: str,
-        seq: int,
-        record: Record,
-        client: WireDraft,
-        budget: FlowBudget,
-        on_end: Callable[[FlowDraft], None] = _ignore,
+        self, seq: int, record: Record, client: WireDraft, secret: str, budget: FlowBudget, on_end: EndListener
     ) -> None:
-        self._on_end = on_end
-        self.id = flow_id
+        """secret: the client's key."""
         self.seq = seq
         self.record = record
         self.client = client
+        self.secret = secret
         self.upstream: list[WireDraft] = []
-        self.messages: list[WireMessage] = []
-        self.request: Request | None = None
         self.started = time.time()
-        self.is_answered = False
-        self.message = ""
-        self.secret = ""  # the client's key
         self._budget = budget
-        self._message_bytes = 0
-        budget.take(FLOW_COST)
+        self._on_end: EndListener | None = on_end
+        budget.used += FLOW_COST
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more is recorded."""
+        return self.is_answered and bool(self.record.ended)
 
     @property
     def charged(self) -> int:
@@ -185,10 +205,12 @@ class FlowDraft:
 
     def exchange(self, dialect: str, method: str, url: str, headers: Mapping[str, str], body: bytes) -> WireDraft:
         """A request to a back end begins."""
-        is_stored = len(self.upstream) < _MAX_EXCHANGES
-        wire = WireDraft(self._budget if is_stored else _NONE, dialect, method, url, tuple(headers.items()))
+        upstream = self.upstream
+        is_stored = len(upstream) < _MAX_EXCHANGES
+        budget = self._budget if is_stored else _NONE
+        wire = WireDraft(budget, dialect, method, url, tuple(headers.items()), time.monotonic())
         if is_stored:
-            self.upstream.append(wire)
+            upstream.append(wire)
             wire.request(body)
         return wire
 
@@ -198,6 +220,7 @@ class FlowDraft:
         data = data[: self._budget.max_body]
         if len(self.messages) < _MAX_MESSAGES and self._budget.take(len(data) + CHUNK_COST):
             self._message_bytes += len(data) + CHUNK_COST
+            self.messages = self.messages if isinstance(self.messages, list) else []
             self.messages.append(WireMessage(time.monotonic(), direction, backend, kind, data, size))
 
     def close(self) -> None:
@@ -207,25 +230,27 @@ class FlowDraft:
 
     def end(self) -> None:
         """Called when the response is complete and when the record is: the flow ends with the later one."""
-        if self.is_answered and self.record.ended:
-            on_end, self._on_end = self._on_end, _ignore
+        if self.is_answered and self.record.ended and self._on_end is not None:
+            on_end, self._on_end = self._on_end, None
             on_end(self)
 
     def drop(self) -> None:
-        """Tasks that outlive the request may still refer to this object."""
-        for wire in (self.client, *self.upstream):
+        """Nothing more is recorded. Tasks that outlive the request may still refer to this object, so it lets go of everything."""
+        self.client.drop()
+        for wire in self.upstream:
             wire.drop()
-        self.messages, self.request, self._message_bytes, self._budget = [], None, 0, _NONE
+        self.client, self.upstream, self.messages, self.request = _DROPPED, [], (), None
+        self._budget, self._on_end, self._message_bytes = _NONE, None, 0
+        self.record.flow = None  # they refer to each other
 
     def observe(self, send: Send) -> Send:
         """The same function, recording what the client gets. Not a coroutine: it is called for every piece of a stream."""
         client = self.client
 
         def observed(message: MutableMapping[str, Any]) -> Awaitable[None]:
-            if message["type"] == "http.response.body":
-                if data := message.get("body", b""):
-                    client.receive(data)
-            else:
+            if data := message.get("body"):
+                client.receive(data)
+            elif "status" in message:
                 client.answer(message["status"], message["headers"])
             return send(message)
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from tests.flows.drafts import begin, end, recorder
+from tests.flows.drafts import begin, finish, recorder
 from toolwire.server.ui.live import LiveFeeds
 
 
@@ -34,7 +34,7 @@ def test_a_flow_is_sent_when_it_begins_grows_and_ends() -> None:
         draft.client.receive(b"x")
         draft.client.receive(b"y")
         assert [flow["model"] for flow in await next_flows(pieces)] == ["m"]
-        end(flows, draft)
+        finish(draft)
         assert [flow["outcome"] for flow in await next_flows(pieces)] == ["ok"]
         flows.delete()
         assert await next_flows(pieces) == ["reset"]
@@ -50,7 +50,7 @@ def test_a_reader_that_does_not_read_starts_again() -> None:
         pieces = LiveFeeds(flows).follow()
         await anext(pieces)
         for _ in range(2001):
-            end(flows, begin(flows))
+            finish(begin(flows))
         found = await next_flows(pieces)
         assert found[0] == "reset"
         assert len(found) < 10

@@ -42,10 +42,8 @@ class HttpReply:
 
     def __init__(self, response: Response, losses: tuple[Loss, ...], backend: str) -> None:
         self._response = response
-        # Not wrapped unless it is recorded or traced: this is called for every piece of every stream.
-        self.read = response.read if response.wire is None else response.wire.observe(response.read)
-        if wire_trace.active:
-            self.read = wire_trace.read_through(backend, self.read)
+        # Not wrapped unless it is traced: this is called for every piece of every stream.
+        self.read = wire_trace.read_through(backend, response.read) if wire_trace.active else response.read
         self.losses = losses
         self.headers = shown_headers(response.headers)
         self.content_type = response.headers.get("content-type", "")
@@ -222,15 +220,12 @@ class HttpBackend(Backend):
             wire_trace.received(self.name, str(response.status), {"headers": dict(response.headers)}, size=0)
         if response.status < 300:
             return response
-        content = await response.read_all(_MAX_ERROR)
-        if response.wire is not None:
-            response.wire.receive(content)
-        raise self._refusal(response, content)
+        raise self._refusal(response, await response.read_all(_MAX_ERROR))
 
     async def _recorded(
         self, flow: FlowDraft, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> Response:
-        """The same as Transport.send, and what is sent goes to the flow. HttpReply adds what is read."""
+        """The same as Transport.send, and what is sent and read goes to the flow."""
         wire = flow.exchange(self.dialect, "POST", url, headers, body)
         try:
             response = await self._transport.send("POST", url, headers, body, timeouts=timeouts)

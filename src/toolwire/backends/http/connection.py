@@ -201,6 +201,8 @@ class Response:
                     inflater.finish()
                     return b""
                 inflater.feed(self._take())
+            if self.wire is not None:
+                self.wire.receive(data)
             return data
         except zlib.error as error:
             self.abort()
@@ -229,6 +231,8 @@ class Response:
             data = b"".join(chunks[:count])
             del chunks[:count]
         self._buffered -= len(data)
+        if self.wire is not None and self._inflater is None:
+            self.wire.receive(data)
         connection = self._connection
         if connection is not None and connection.is_paused and not chunks:
             self._last_activity = self._loop.time()
@@ -297,6 +301,8 @@ class Response:
     def _fail(self, error: TransportError) -> None:
         if self._error is None:
             self._error = error
+            if self.wire is not None:
+                self.wire.fail(error)
         self._detach()
         self._wake()
 

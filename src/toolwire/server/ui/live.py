@@ -51,7 +51,7 @@ class _Feed:
     def __init__(self, flows: FlowRecorder) -> None:
         self._flows = flows
         self._waiting: deque[bytes] = deque()
-        self._seen: dict[str, int] = {}  # progress of open flows, as it was sent
+        self._seen: dict[int, int] = {}  # progress of open flows, as it was sent
         self.is_closed = False
 
     def take(self, flow: FlowSummary | None) -> None:
@@ -60,7 +60,7 @@ class _Feed:
             self._waiting.clear()
             self._waiting.append(_RESET)
             return
-        self._seen.pop(flow.id, None)
+        self._seen.pop(flow.seq, None)
         self._waiting.append(_event(flow))
 
     async def pieces(self) -> AsyncGenerator[bytes]:
@@ -80,9 +80,9 @@ class _Feed:
             await asyncio.sleep(TICK)
 
     def _look(self) -> None:
-        for draft in self._flows.open():
-            if self._seen.get(draft.id) != draft.progress:
-                self._seen[draft.id] = draft.progress
+        for draft in self._flows.drafts():
+            if self._seen.get(draft.seq) != draft.progress:
+                self._seen[draft.seq] = draft.progress
                 self._waiting.append(_event(self._flows.summarize(draft)))
 
 

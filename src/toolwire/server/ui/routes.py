@@ -13,7 +13,7 @@ from ... import __version__
 from ...backends.mounts import Receive, Send
 from ...errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ...flows.detail import detail
-from ...flows.query import FlowQuery, page_of
+from ...flows.query import MAX_LIMIT, FlowQuery
 from ...flows.recorder import FlowRecorder
 from ...offload import offload
 from ...types import JsonObject
@@ -184,15 +184,15 @@ class Inspector:
             return {"flows": [], "next": None, "total": 0, "enabled": False, "limits": {}}
         names = ("q", "model", "backend", "dialect", "outcome", "conversation")
         wanted = FlowQuery(
-            limit=_number(query, "limit", 100, 1000) or 100,
+            limit=_number(query, "limit", 100, MAX_LIMIT) or 100,
             before=_number(query, "before", None, 1 << 62),
             **{name: query.get(name, "") for name in names},
         )
-        page = await offload(page_of, flows.entries(), wanted)
+        page = await flows.page(wanted)
         return {**msgspec.to_builtins(page), "enabled": True, "limits": flows.limits, "used_bytes": flows.used}
 
     async def _show(self, flow_id: str, reply: _UiReply) -> None:
-        flow = self._flows.find(flow_id) if self._flows is not None else None
+        flow = await self._flows.find(flow_id) if self._flows is not None else None
         if flow is None:
             raise _no_flow(flow_id)
         await reply.json(await offload(detail, flow))

@@ -238,26 +238,30 @@ class Leading:
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages
-        self._first: str | None = None
+        user = next((message for message in messages[:_OPENING] if message.role == "user"), None)
+        first = "" if user is None else "".join(map(_content, user.parts))
+        self._first = blake2b(f"{first}\0".encode("utf-8", "surrogatepass"), digest_size=16)
 
     def print_of(self, start: int) -> str:
         """For the turn that begins here."""
         messages = self._messages
-        if self._first is None:
-            user = next((message for message in messages[:_OPENING] if message.role == "user"), None)
-            self._first = "" if user is None else "".join(map(_content, user.parts))
         while start and messages[start - 1].role == "assistant":
             start -= 1
-        before = messages[start - 1] if start else None
-        last = "" if before is None else before.role + "".join(map(_content, before.parts))
-        return blake2b(f"{self._first}\0{last}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        digest = self._first.copy()
+        if start:
+            before = messages[start - 1]
+            parts = before.parts
+            content = _content(parts[0]) if len(parts) == 1 else "".join(map(_content, parts))
+            digest.update((before.role + content).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
 
 def _content(part: Part) -> str:
     if isinstance(part, (Text, Refusal)):
         text = part.text
     elif isinstance(part, ToolResult):
-        text = "".join([piece.text for piece in part.parts if isinstance(piece, Text)])
+        texts = [piece.text for piece in part.parts if isinstance(piece, Text)]
+        text = texts[0] if len(texts) == 1 else "".join(texts)
     else:
         return type(part).__name__
     return f"{len(text)} {text if len(text) < _LONG else text[:_END] + text[-_END:]} "

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from msgspec import Raw
+
 from ...errors import GatewayError
 from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartDelta, PartEnded, PartStarted, Started, unfold
 from ...types import (
@@ -175,9 +177,8 @@ class ResponsesStreamEncoder:
 
     def _start(self, event: Started) -> bytes:
         self._response = resource(self._context, event)
-        return self._event("response.created", response=self._response) + self._event(
-            "response.in_progress", response=self._response
-        )
+        encoded = Raw(b"" if self._is_mute else encode(self._response))
+        return self._event("response.created", response=encoded) + self._event("response.in_progress", response=encoded)
 
     def _open(self, event: PartStarted) -> bytes:
         part, before = event.part, self._end_doubtful("completed")

@@ -15,7 +15,19 @@ from msgspec import Struct
 
 from ...errors import GatewayError
 from ...events import Started
-from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Text, ToolCall, Usage
+from ...types import (
+    Citation,
+    Json,
+    JsonObject,
+    Part,
+    Reasoning,
+    RecurringTools,
+    Refusal,
+    Request,
+    Text,
+    ToolCall,
+    Usage,
+)
 from ...wire.exact_json import encode
 from ..base import AnswerContext
 from ..shared.sealed_reasoning import seal
@@ -151,15 +163,15 @@ _CHOICES = {
 }
 
 
-def echo(asked: JsonObject, defaults: JsonObject) -> JsonObject:
-    """The members named in defaults, and those for tools, text and reasoning."""
+def echo(asked: JsonObject, defaults: JsonObject, tools: list[JsonObject] | None = None) -> JsonObject:
+    """The members named in defaults, and those for tools, text and reasoning. tools: the echo of its tools, if it is known."""
     value = {key: default if asked.get(key) is None else asked[key] for key, default in defaults.items()}
     value |= {key: int(value[key]) for key in _COUNTS if _is_whole(value[key])}
     value |= {key: defaults[key] for key, kind in _TOP.items() if not _fits(value[key], kind)}
     value["metadata"] = metadata_echo(asked.get("metadata"))
     value["instructions"] = _instructions(asked.get("instructions"))
     value["tool_choice"] = choice_echo(asked.get("tool_choice"))
-    value["tools"] = tools_echo(asked.get("tools"))
+    value["tools"] = tools_echo(asked.get("tools")) if tools is None else tools
     text, reasoning = asked.get("text") or {}, asked.get("reasoning") or {}
     value["text"] = {"format": _format(text.get("format")), **_verbosity(text)}
     value["reasoning"] = {"effort": None, "summary": None, **(_conformed(reasoning, _REASONING) or {})}
@@ -279,9 +291,21 @@ def resource(context: AnswerContext, started: Started) -> JsonObject:
         "usage": None,
         "store": False,
     }
-    value |= echo(asked, _DEFAULTS)
+    value |= echo(asked, _DEFAULTS, _known_tools(context.request))
     value |= {key: item for key, item in started.extra.get(NAME, {}).items() if item is not None or key not in value}
     return value | memory_echo(context)
+
+
+def _known_tools(request: Request) -> list[JsonObject] | None:
+    """The echo of tools that recur, made once; None for others."""
+    tools = request.tools
+    if not isinstance(tools, RecurringTools):
+        return None
+    known: list[JsonObject] | None = tools.facts.get(tools_echo)
+    if known is None:
+        known = tools_echo(request.source.get("tools"))
+        tools.remember(tools_echo, known)
+    return known
 
 
 def memory_echo(context: AnswerContext) -> JsonObject:

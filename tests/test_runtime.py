@@ -415,3 +415,13 @@ def test_large_tools_are_compiled_beside_the_loop() -> None:
         await step.release()
 
     asyncio.run(main())
+
+
+def test_a_summary_of_the_gateway_is_not_sent_to_be_counted(server: Gateway, upstream: Upstream) -> None:
+    block = {"type": "compaction", "content": "x" * 400, "encrypted_content": "twc1.AAAA"}
+    said = [{"role": "assistant", "content": [block]}, {"role": "user", "content": "hi"}]
+    body = {"model": "messages/counted", "messages": said}
+    answer = ask(server.port, "POST", "/v1/messages/count_tokens", body)
+    assert answer.status == 200
+    assert answer.json["input_tokens"] > 100
+    assert not upstream.requests("counted")

@@ -16,6 +16,7 @@ from .catalog.router import Route, Router
 from .config.policy import Policy
 from .dialects import FRONTS
 from .dialects.base import AnswerContext, ResponseEncoder
+from .dialects.shared.compaction import WIRE_MARK as SUMMARY_MARK
 from .dialects.shared.requests import foreign_members, with_effort
 from .errors import BadRequest
 from .ids import new_id
@@ -95,7 +96,8 @@ class Runtime:
         if stored is not None and stored.is_here:
             request = replace(stored.request, wire=encode(stored.request.source))
         outgoing = replace(request, model=route.model, wire=with_model(request.wire, request.model, route.model))
-        counted = await backend.count(outgoing)
+        is_sealed = outgoing.compaction is not None and SUMMARY_MARK in outgoing.wire  # which the back end cannot read
+        counted = None if is_sealed else await backend.count(outgoing)
         return counted or TokenCount(max(1, len(request.wire) // BYTES_PER_TOKEN))
 
     async def embed(self, request: Request, record: Record) -> bytes:

@@ -46,13 +46,3 @@ def test_the_answer_of_the_endpoint_is_read_with_all_its_items() -> None:
     assert irregular == ""
     parts = [event.part for event in events if isinstance(event, PartEnded)]
     assert [part.value for part in parts if isinstance(part, Opaque)] == output
-
-
-def test_the_endpoint_of_a_back_end_is_used_for_it() -> None:
-    decode = DIALECT.routes["/responses/compact"].decode
-    assert decode is not None
-    assert DIALECT.path_of_request is not None
-    request = decode(b'{"model":"m","input":"x","previous_response_id":"resp_1"}', {})
-    assert DIALECT.path_of_request(request) == "/responses/compact"
-    assert request.state is not None
-    assert not request.state.is_kept

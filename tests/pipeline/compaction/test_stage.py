@@ -244,3 +244,20 @@ def test_edits_of_a_client_pass_where_the_back_end_speaks_its_dialect() -> None:
     job = prepare(decoded("messages", messages=[HELLO], context_management=edits), Knower("messages"))
     assert job.stale == ""
     assert not prepare(decoded("messages", messages=[HELLO], context_management=edits), Knower("chat")).losses
+
+
+def test_tools_that_the_conversation_has_found_stay_callable() -> None:
+    tool = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {"n": {"maximum": 0.5}}}}
+    search = {"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {}, "status": "completed"}
+    output = {
+        "type": "tool_search_output",
+        "call_id": "c",
+        "execution": "client",
+        "status": "completed",
+        "tools": [tool],
+    }
+    item = compacted(HELLO, search, output)["output"][0]
+    job = prepare(decoded("responses", input=[item, HELLO]), Knower("chat"))
+    assert [(found.name, found.schema) for found in job.request.tools] == [("look", tool["parameters"])]
+    again = prepare(decoded("responses", input=[item, HELLO], tools=[{**tool, "description": "mine"}]), Knower("chat"))
+    assert [found.description for found in again.request.tools] == ["mine"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.answers import ARGUMENTS, streamed
+from tests.server.answers import ARGUMENTS, streamed, whole
 from tests.server.harness import HOLD, Gateway, Upstream, reply, stream_head, wait_until
 from tests.server.socket.client import SocketClient
 from tests.virtual_clock import run_virtually
@@ -76,6 +76,18 @@ def test_a_stored_answer_is_known_to_every_connection(server: Gateway, upstream:
     assert second["type"] == "response.completed"
     sent = upstream.wait_request("socket-stored", 2).json["messages"]
     assert [message["content"] for message in sent] == ["zero", "one", "Hello there", "two"]
+
+
+def test_a_chain_is_short_after_a_compaction(server: Gateway, upstream: Upstream) -> None:
+    upstream.on("socket-short", streamed("chat", "a long answer"), whole("chat", "the summary"), streamed("chat"))
+    with SocketClient(server.port) as client:
+        first = client.answer("chat/socket-short", input="one", store=False)["response"]["id"]
+        trigger = [{"type": "compaction_trigger"}]
+        made = client.answer("chat/socket-short", input=trigger, store=False, previous_response_id=first)["response"]
+        assert [item["type"] for item in made["output"]] == ["compaction"]
+        client.answer("chat/socket-short", input="two", store=False, previous_response_id=made["id"])
+    sent = str(upstream.wait_request("socket-short", 3).json["messages"])
+    assert [text in sent for text in ("one", "the summary", "two", "a long answer")] == [True, True, True, False]
 
 
 def test_a_result_without_its_call_fails_and_evicts_the_parent(server: Gateway, upstream: Upstream) -> None:

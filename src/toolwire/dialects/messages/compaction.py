@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...errors import BadRequest
-from ...types import Compaction, Json, JsonObject, Message, Opaque
+from ...types import Compaction, Json, JsonObject, Message, Opaque, Tool
 from ...wire.fields import flag_or_none, list_or_none, need_object, need_text, object_or_none, text_or_none, wrong
 from .shapes import NAME
 
@@ -82,6 +82,11 @@ def part(summary: str, sealed: str, new_id: Callable[[str], str]) -> Opaque:
 
 def notes(part: Opaque) -> list[Opaque]:
     return []
+
+
+def found_tools(messages: Sequence[Message]) -> tuple[Tool, ...]:
+    """None: clients send the tools that they have found."""
+    return ()
 
 
 def retained(messages: Sequence[Message], new_id: Callable[[str], str]) -> list[Opaque]:

@@ -11,7 +11,7 @@ from ..shared.errors import decode_error, decode_models, encode_error, encode_mo
 from .answer_in import ResponsesStreamDecoder
 from .answer_out import ResponsesStreamEncoder, body_of
 from .body_in import body_events
-from .compaction import decode_compact
+from .compaction_form import decode_compact
 from .request_in import decode_request
 from .request_out import COMPACT_PATH, PATH, encode_request, path_of
 from .shapes import NAME
@@ -21,7 +21,7 @@ DIALECT = Dialect(
     path=PATH,
     routes={
         PATH: Endpoint(task="answer", decode=decode_request),
-        COMPACT_PATH: Endpoint(task="answer", decode=decode_compact(decode_request)),
+        COMPACT_PATH: Endpoint(task="answer", decode=decode_compact),
     },
     path_of_request=path_of,
     error_paths="/conversations",

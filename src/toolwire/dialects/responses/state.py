@@ -40,6 +40,7 @@ _PREFIXES = {
     "apply_patch_call": "apc_",
     "apply_patch_call_output": "apco_",
 }
+_INPUT_ROLES = ("user", "developer", "system")
 _WITH_STATUS = ("message", "function_call", "function_call_output")
 
 
@@ -61,6 +62,9 @@ def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bo
     """Instructions and tools are never inherited. The back end must not store the answer: no request would refer to it."""
     top = {key: value for key, value in request.source.items() if key not in _MEMORY}
     items, messages = past.items, past.messages
+    if has_summaries(items):
+        items = _from_summary(items)
+        messages = messages_of(items)
     if looks_up and items:
         items = _replayable(items)
         messages = messages_of(items)
@@ -92,6 +96,12 @@ def _with_past(wanted: Compaction | None, items: list[Json]) -> Compaction | Non
     if not has_summaries(items):
         return wanted
     return replace(wanted, has_items=True) if wanted is not None else Compaction(has_items=True)
+
+
+def _from_summary(items: list[Json]) -> list[Json]:
+    """The client cannot drop what the newest summary covers: messages to the model stay, answers, calls and results do not."""
+    last = max(index for index, item in enumerate(items) if has_summaries([item]))
+    return [item for item in items[:last] if item.get("role") in _INPUT_ROLES] + items[last:]
 
 
 def _replayable(items: list[Json]) -> list[Json]:

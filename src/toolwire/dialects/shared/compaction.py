@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from ...types import Message, Opaque, Part
+from ...types import Message, Opaque, Part, Tool
 
 MARK = "twc1."  # begins every summary that a gateway has sealed
 WIRE_MARK = b'"twc1.'  # in the bytes of a request
@@ -41,6 +41,9 @@ class CompactionForm(Protocol):
 
     def notes(self, part: Opaque) -> list[Opaque]:
         """Events about the making of it."""
+
+    def found_tools(self, messages: Sequence[Message]) -> tuple[Tool, ...]:
+        """Tools that results in the conversation have made callable."""
 
     def retained(self, messages: Sequence[Message], new_id: Callable[[str], str]) -> list[Opaque]:
         """Messages of the user that the endpoint returns beside the summary."""

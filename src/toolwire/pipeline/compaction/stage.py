@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from ...dialects.messages import compaction as in_messages
-from ...dialects.responses import compaction as in_responses
+from ...dialects.responses import compaction_form as in_responses
 from ...dialects.shared.compaction import CompactionForm, FoundSummary, found_summary, is_trigger
 from ...errors import BadRequest
 from ...ids import new_id
-from ...types import Compaction, Message, Opaque, Part, Request
+from ...types import Compaction, Message, Opaque, Part, Request, Tool
 from ..job import Job
 from .backend import CompactedBackend, MadeSummary, SummaryBackend
 from .clearing import clear
@@ -41,9 +41,9 @@ class Compactor:
             return
         is_native = job.is_own and job.backend.profile.has_compaction
         if wanted.has_items:
-            messages = self._opened(request, form, job.owner, is_native=is_native)
-            if messages is not request.messages:
-                request = replace(request, messages=messages)
+            opened = self._opened(request, form, job.owner, is_native=is_native)
+            if opened is not request:
+                request = opened
                 job.change(request, "it contains a summary of the gateway")
         if is_native:
             return
@@ -57,9 +57,10 @@ class Compactor:
         if wanted.is_now or (wanted.threshold is not None and tokens_of(request.messages) > wanted.threshold):
             await self._compact(job, form, wanted)
 
-    def _opened(self, request: Request, form: CompactionForm, owner: str, *, is_native: bool) -> tuple[Message, ...]:
-        """With summaries as messages; the same tuple where all of them stay as they are."""
+    def _opened(self, request: Request, form: CompactionForm, owner: str, *, is_native: bool) -> Request:
+        """With summaries as messages; the same request where all of them stay as they are."""
         kept: list[Message] = []
+        tools: list[Tool] = []
         is_changed = False
         heads = sum(message.is_head for message in request.messages)
         name = "input" if request.origin == "responses" else "messages"
@@ -80,11 +81,14 @@ class Compactor:
                     kept.append(message.with_parts(tuple(parts)))
                     parts = []
                 kept += summary.messages()
+                tools += summary.tools
             if len(parts) == len(message.parts):
                 kept.append(message)
             elif parts:
                 kept.append(message.with_parts(tuple(parts)))
-        return tuple(kept) if is_changed else request.messages
+        if not is_changed:
+            return request
+        return _with_tools(replace(request, messages=tuple(kept)), tools)
 
     def _read(self, found: FoundSummary, owner: str, where: str) -> Summary | None:
         """None for a compaction that failed. Raises BadRequest."""
@@ -123,7 +127,11 @@ class Compactor:
         is_alone = wanted.is_now or wanted.pauses
         tail = waiting_message(conversation) if wanted.is_now else last_turn(conversation)
         summary = Summary(
-            model=request.model, text=text, replaces_past=not wanted.is_now, tail=tuple(map(storable, tail))
+            model=request.model,
+            text=text,
+            replaces_past=not wanted.is_now,
+            tail=tuple(map(storable, tail)),
+            tools=form.found_tools(conversation),
         )
         part = form.part(text, self._seals.seal(summary, job.owner), new_id)
         retained: list[Opaque] = form.retained(conversation, new_id) if wanted.is_endpoint else []
@@ -139,6 +147,13 @@ class Compactor:
             SummaryBackend(job.backend, made, form.reason) if is_alone else CompactedBackend(job.backend, made)
         )
         job.recall, job.is_own = None, False
+
+
+def _with_tools(request: Request, tools: list[Tool]) -> Request:
+    """Tools that the client offers itself take precedence."""
+    known = {(tool.namespace, tool.name) for tool in request.tools}
+    more = {(tool.namespace, tool.name): tool for tool in tools if (tool.namespace, tool.name) not in known}
+    return replace(request, tools=(*request.tools, *more.values()), has_new_tools=True) if more else request
 
 
 def _without_members(request: Request, form: CompactionForm, *, keeps_edits: bool) -> Request:

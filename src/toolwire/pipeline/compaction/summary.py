@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...dialects.shared.compaction import MARK
-from ...types import Message, Part, Text, ToolCall
+from ...types import Message, Part, Text, Tool, ToolCall
 from ...wire.exact_json import object_of
 from ...wire.sealed_box import NONCE, open_box, seal
 
@@ -31,13 +31,15 @@ _INTRODUCTION = (
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """replaces_past: the client may still send the messages before it, which it covers. tail: messages that follow the text."""
+    """replaces_past: the client may still send the messages before it, which it covers. tail: messages that follow the text. tools: those
+    that the conversation has found, which the client does not send again."""
 
     version: int = _VERSION
     model: str = ""
     text: str
     replaces_past: bool = False
     tail: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] = ()
 
     def messages(self) -> tuple[Message, ...]:
         return (text_message(self.text), *(_restored(message) for message in self.tail))
@@ -61,7 +63,7 @@ def _with_arguments(part: Part) -> Part:
     return replace(part, args=object_of(part.raw)) if isinstance(part, ToolCall) and part.kind != "custom" else part
 
 
-_encoder = msgspec.json.Encoder()
+_encoder = msgspec.json.Encoder(decimal_format="number")
 _decoder = msgspec.json.Decoder(Summary)
 
 

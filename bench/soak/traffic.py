@@ -136,7 +136,7 @@ def _not_json(traffic: Traffic) -> Job:
 
 
 def _wrong_field(traffic: Traffic) -> Job:
-    job = traffic.asked("wrong field", "chat", "chat/text", messages="none")
+    job = traffic.asked("wrong field", "chat", "chat/text", messages=[])
     job.status = (400,)
     return job
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.thorough import examples
-from toolwire.wire.sse import Frame, FrameTooLarge, SseReader, frame_bytes
+from toolwire.wire.sse import Frame, FrameTooLarge, SseReader, frame_bytes, plain_frame
 
 
 def read(*chunks: bytes) -> list[Frame]:
@@ -148,3 +148,23 @@ def test_only_the_first_byte_order_mark_is_dropped_however_it_is_cut() -> None:
         for cut in range(len(wire) + 1):
             assert data_of(wire[:cut], wire[cut:]) == expected, cut
         assert data_of(*(wire[at : at + 1] for at in range(len(wire)))) == expected
+
+
+@given(st.lists(st.sampled_from([b"data: ", b"data:", b"x", b"\n", b"\r", b": c", b"event: e"]), max_size=8))
+def test_a_plain_frame_is_what_a_reader_gives(pieces: list[bytes]) -> None:
+    wire = b"".join(pieces)
+    frame = plain_frame(wire)
+    assert frame is None or [frame] == read(b"data: before\n\n", wire)[1:]
+
+
+def test_only_one_line_of_data_is_a_plain_frame() -> None:
+    assert plain_frame(b'data: {"a":1}\n\n') == Frame("", b'{"a":1}', b'data: {"a":1}')
+    for wire in (
+        b"data: a\ndata: b\n\n",
+        b"event: e\ndata: a\n\n",
+        b"data: a\n",
+        b"data: a\rb\n\n",
+        b"data: a\n\n\n",
+        b"",
+    ):
+        assert plain_frame(wire) is None

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from toolwire.config.secret import Secret
-from toolwire.config.secret_file import FILE_NAME, is_strong, seal_secrets, stored_secret
+from toolwire.config.secret_file import FILE_NAME, is_strong, seal_secrets, sealing_secrets, stored_secret
+from toolwire.config.values import ClusterConfig, Config, ServerConfig
 from toolwire.errors import ConfigError
 
 
@@ -49,3 +51,13 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be stored") as caught:
         seal_secrets((), tmp_path / "file")()
     assert "[server] secrets" in caught.value.hint
+
+
+def test_gateways_of_a_cluster_derive_the_same_secret() -> None:
+    cluster = ClusterConfig(secret=Secret("0123456789abcdef"))
+    (derived,) = sealing_secrets(Config(cluster=cluster))
+    assert (derived,) == tuple(sealing_secrets(Config(cluster=cluster)))
+    assert derived != cluster.secret
+    assert tuple(sealing_secrets(Config(cluster=replace(cluster, is_own=True)))) == ()
+    own = ServerConfig(secrets=(Secret("a" * 16),))
+    assert tuple(sealing_secrets(Config(server=own, cluster=cluster))) == own.secrets

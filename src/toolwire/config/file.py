@@ -18,6 +18,7 @@ from .. import profiles
 from ..backends import registry
 from ..errors import ConfigError, quote
 from . import toml_lines
+from .cluster import cluster_config
 from .secret import Resolver, Secret
 from .secret_file import MIN_LENGTH, is_strong
 from .store_url import with_store_url
@@ -32,6 +33,7 @@ from .values import SearchConfig as SearchConfig
 from .values import ServerConfig as ServerConfig
 from .values import StoreConfig as StoreConfig
 from .values import Switch
+from .values import TelemetryConfig as TelemetryConfig
 
 FILE_NAME = "toolwire.toml"
 
@@ -169,11 +171,14 @@ class _Reader:
 
     def config(self) -> Config:
         data = self._document.data
-        self._refuse_unknown((), data, ("server", "store", "cluster", "flows", "search", "backends", "models"))
+        self._refuse_unknown(
+            (), data, ("server", "store", "cluster", "telemetry", "flows", "search", "backends", "models")
+        )
         config = Config(
             server=self._server(self._table(("server",), data.get("server", {}))),
             store=self._store(self._table(("store",), data.get("store", {}))),
             cluster=self._cluster(self._table(("cluster",), data["cluster"])) if "cluster" in data else None,
+            telemetry=self._telemetry(self._table(("telemetry",), data.get("telemetry", {}))),
             flows=self._flows(self._table(("flows",), data.get("flows", {}))),
             search=self._search(self._table(("search",), data["search"])) if "search" in data else None,
             backends=tuple(
@@ -232,14 +237,19 @@ class _Reader:
 
     def _cluster(self, table: dict[str, Any]) -> ClusterConfig:
         resolver = Resolver(self._environ, self._folder)
-        fields = self._fields(("cluster",), table, ClusterConfig, resolver)
-        for key in ("host", "advertise"):  # "env:POD_IP", for example
-            fields[key] = resolver.resolve(fields.get(key, "")) or ("127.0.0.1" if key == "host" else "")
+        fields = self._fields(("cluster",), table, ClusterConfig, resolver, unsettable=("is_own",))
         self._warnings += resolver.warnings
-        if resolver.missing or len((fields.get("secret") or Secret()).reveal()) < 16:
-            found = resolver.missing[0] if resolver.missing else "found a secret of fewer than 16 characters"
-            raise self._document.error(("cluster", "secret"), f"{found}; expected one that all gateways share.")
-        return ClusterConfig(**fields)
+        try:
+            return cluster_config(fields, resolver)
+        except ConfigError as error:
+            raise self._document.error(("cluster", error.where), error.message) from None
+
+    def _telemetry(self, table: dict[str, Any]) -> TelemetryConfig:
+        fields = self._fields(("telemetry",), table, TelemetryConfig, Resolver(self._environ, self._folder))
+        if fault := url_fault(fields.get("otlp_endpoint", "") or "http://unset"):
+            message = f'{fault}; expected one such as "http://127.0.0.1:4318".'
+            raise self._document.error(("telemetry", "otlp_endpoint"), message)
+        return TelemetryConfig(**fields)
 
     def _search(self, table: dict[str, Any]) -> SearchConfig:
         kinds = {"searxng": "url", "command": "command"}

@@ -9,10 +9,12 @@ import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 from ..errors import ConfigError
 from .secret import Secret
+from .values import Config
 
 FILE_NAME = "gateway-secret"
 MIN_LENGTH = 16  # of a secret that the user chose
@@ -29,6 +31,14 @@ def is_strong(text: str) -> bool:
 def stored_secret(path: Path) -> str:
     """The secret in this file, created if there is none. Raises OSError if it can be neither read nor created."""
     return _read(path) or _create(path)
+
+
+def sealing_secrets(config: Config) -> Sequence[Secret]:
+    """Those of the owner; without any, gateways of a cluster use one that they all can derive."""
+    cluster = config.cluster
+    if config.server.secrets or cluster is None or cluster.is_own:
+        return config.server.secrets
+    return (Secret(blake2b(cluster.secret.reveal().encode(), digest_size=32, person=b"toolwire-seal").hexdigest()),)
 
 
 def seal_secrets(given: Sequence[Secret], folder: Path | None) -> Callable[[], tuple[bytes, ...]]:

@@ -35,6 +35,7 @@ Grammar: TypeAlias = Literal["auto", "on", "off"]
 Switch: TypeAlias = bool | Literal["auto"]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
 
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
 Drain: TypeAlias = Annotated[float, Meta(ge=0, le=3600, description="a number of seconds from 0 to 3600")]
 
 
@@ -167,6 +168,15 @@ class ClusterConfig(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: InternalPort = 0
     advertise: str = ""
+    is_own: bool = False  # the secret is known only to the workers of this gateway, until it stops
+
+
+class TelemetryConfig(Struct, frozen=True, kw_only=True):
+    """otlp_endpoint: of a collector, "" for no traces."""
+
+    otlp_endpoint: str = ""
+    service_name: str = "toolwire"
+    sample: Share = 1.0
 
 
 class SearchConfig(Struct, frozen=True, kw_only=True):
@@ -186,6 +196,7 @@ class Config(Struct, frozen=True, kw_only=True):
     store: StoreConfig = StoreConfig()
     flows: FlowsConfig = FlowsConfig()
     cluster: ClusterConfig | None = None
+    telemetry: TelemetryConfig = TelemetryConfig()
     search: SearchConfig | None = None
     backends: tuple[BackendConfig, ...] = ()
     aliases: dict[str, str] = {}

@@ -22,7 +22,7 @@ from ..catalog.router import router_for
 from ..cluster.node import ClusterNode
 from ..config.file import Config, default_store_path
 from ..config.policy import policy_of
-from ..config.secret_file import seal_secrets
+from ..config.secret_file import seal_secrets, sealing_secrets
 from ..dialects.base import Decode, Endpoint
 from ..dialects.routes import PATHS, find, without_version
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
@@ -39,6 +39,7 @@ from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
 from ..telemetry.batch import RecordBatch
 from ..telemetry.hourly import HourlyCounts
+from ..telemetry.otel import SpanRecorder, span_recorder
 from ..telemetry.prometheus import Prometheus
 from ..types import LOOP_HEADER, REACHED_BOUND, JsonObject, Request
 from .auth import Guard, key_in, owner_of
@@ -79,6 +80,7 @@ class App:
         self._metrics = Prometheus()
         self._history = HourlyCounts()
         self._closed = RecordBatch(self._count)
+        self._spans: SpanRecorder | None = None
         self._recorder: Recorder | None = None
         self._collector = Collector()
         self._flows = recorder_for(config, partial(self._log.say, "warning"))
@@ -111,6 +113,9 @@ class App:
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._tracer.start()
+        kinds = {backend.name: backend.kind for backend in self._config.backends}
+        traces = self._config.telemetry
+        self._spans = span_recorder(traces.otlp_endpoint, kinds, traces.service_name, traces.sample)
         self._transport = Transport()
         backends = {config.name: build(config, self._transport) for config in self._config.backends}
         policies = {config.name: policy_of(config) for config in self._config.backends}
@@ -120,7 +125,7 @@ class App:
         vault = SignatureMemory(store) if self._config.store.reasoning else None
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
-        compactor = Compactor(seal_secrets(self._config.server.secrets, self._secret_folder()))
+        compactor = Compactor(seal_secrets(sealing_secrets(self._config), self._secret_folder()))
         reached = backends if self._cluster is None else self._cluster.join(store, backends)
         self._runtime = Runtime(reached, router_for(self._config), policies, keeping, searching, vault, compactor)
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
@@ -170,6 +175,8 @@ class App:
         if self._flows is not None:
             self._flows.stop()
         self._closed.flush()
+        if self._spans is not None:
+            await self._spans.stop()
         self._tracer.stop()
         self._log.close()
 
@@ -208,6 +215,8 @@ class App:
         if not _CLEAN_ID.fullmatch(request_id):
             request_id = f"{self._id_prefix}{next(self._request_count):08x}"
         record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
+        if self._spans is not None:
+            record.traceparent = headers.get("traceparent", "")
         if wire_trace.active:
             wire_trace.enter(request_id)
         if (
@@ -278,6 +287,8 @@ class App:
         self._metrics.closed(record)
         self._history.closed(record)
         self._log.request(record)
+        if self._spans is not None:
+            self._spans.closed(record)
 
     async def _stats(self, hours: int) -> list[JsonObject]:
         assert self._recorder is not None

@@ -92,7 +92,7 @@ def _as_cluster(config: Config) -> Config:
     """Workers forward requests to each other, with a secret that only they know unless the owner configured one."""
     if config.cluster is not None or config.store.kind == "memory":
         return config
-    return replace(config, cluster=ClusterConfig(secret=Secret(token_hex(32))))
+    return replace(config, cluster=ClusterConfig(secret=Secret(token_hex(32)), is_own=True))
 
 
 class Options(uvicorn.Config):

@@ -35,6 +35,7 @@ class Record(Struct, kw_only=True):
     status: int = 0
     error: str = ""
     outcome: str = "ok"  # ok, error, client_gone
+    traceparent: str = ""  # the client's span, if traces are exported
     started: float = 0.0
     first_byte: float = 0.0
     first_token: float = 0.0

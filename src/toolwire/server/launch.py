@@ -107,7 +107,7 @@ class Options(uvicorn.Config):
             http=Protocol,
             ws="none",
             interface="asgi3",  # App.__call__ returns coroutines and is none itself
-            lifespan="on" if isinstance(app, App) else "off",
+            lifespan="off" if isinstance(app, ClusterEndpoint) else "on",
             log_config=None,
             log_level="warning",
             access_log=False,

@@ -13,7 +13,8 @@ from toolwire.agent.agent import AnyTool
 from toolwire.agent.events import LoopEvent
 from toolwire.cli.chat.approvals import Approvals
 from toolwire.cli.chat.loop_thread import LoopThread
-from toolwire.cli.chat.session import ChatSession, Decide
+from toolwire.cli.chat.questions import Questions
+from toolwire.cli.chat.session import ChatSession, Decide, Reply
 from toolwire.config.file import BackendConfig, Config, with_backends
 
 
@@ -60,9 +61,11 @@ def session(
     decide: Decide | None = None,
     is_all_allowed: bool = False,
     save: Path | None = None,
+    questions: Questions | None = None,
+    reply: Reply | None = None,
 ) -> Iterator[ChatSession]:
     approvals = Approvals(is_all_allowed=is_all_allowed)
     agent = Agent("play/scripted", tools, config=play(folder, turns), approve=approvals.approve)
     with LoopThread() as worker:
         worker.hold(agent)
-        yield ChatSession(agent, worker, reporter or Kept(), approvals, decide, save)
+        yield ChatSession(agent, worker, reporter or Kept(), approvals, decide, save, questions, reply)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from tests.cli.chat.stage import Kept, session
 from toolwire.agent import Conversation
 from toolwire.agent.events import CompleteEvent, ErrorEvent, LoopEvent, TextEvent, ToolCallEvent, ToolResultEvent
 from toolwire.agent.toolbox import Decision
+from toolwire.cli.chat.questions import PendingQuestion, Questions
 from toolwire.cli.chat.session import load_conversation, on_interrupt, raise_interrupts, with_note
 from toolwire.errors import ConfigError
-from toolwire.types import Message, Text, Tool, ToolCall, ToolResult
+from toolwire.types import JsonObject, Message, Text, Tool, ToolCall, ToolResult
 
 CALLS = [{"name": "look", "arguments": {"where": "here"}}, {"name": "look", "arguments": {"where": "there"}}]
 TURNS = [
@@ -133,6 +135,29 @@ def test_approvals_are_decided_in_the_main_thread(tmp_path: Path) -> None:
         assert talk.answer("look") == "done"
     assert asked == ["here", "there"]
     assert [event.text for event in kept.events if isinstance(event, ToolResultEvent)] == ["nothing here"]
+
+
+@pytest.mark.parametrize("has_user", [True, False])
+def test_questions_of_servers_are_answered_in_the_main_thread(tmp_path: Path, has_user: bool) -> None:
+    questions, threads = Questions(), list[str]()
+    elicit = questions.elicit_for("shop")
+
+    async def look(where: str) -> str:
+        """Asks."""
+        return str(await elicit(f"what is {where}?", {}))
+
+    def reply(question: PendingQuestion) -> JsonObject | None:
+        threads.append(threading.current_thread().name)
+        return {"answer": question.message}
+
+    kept, who = Kept(), reply if has_user else None
+    with session(
+        tmp_path, TURNS, tools=[look], reporter=kept, is_all_allowed=True, questions=questions, reply=who
+    ) as talk:
+        assert talk.answer("look") == "done"
+    results = [event.text for event in kept.events if isinstance(event, ToolResultEvent)]
+    assert results == (["{'answer': 'what is here?'}", "{'answer': 'what is there?'}"] if has_user else ["None"] * 2)
+    assert threads == ["MainThread"] * (2 if has_user else 0)
 
 
 def test_ctrl_c_at_a_question_stops_the_answer(tmp_path: Path) -> None:

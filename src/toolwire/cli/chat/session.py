@@ -22,15 +22,17 @@ from ...agent import Agent, Conversation
 from ...agent.events import CompleteEvent, Ending, ErrorEvent, LoopEvent, StatusEvent, ToolCallEvent
 from ...agent.toolbox import Decision
 from ...errors import BadRequest, ConfigError, GatewayError
-from ...types import Message, Text, Tool, Usage
+from ...types import JsonObject, Message, Text, Tool, Usage
 from .approvals import Approvals, PendingApproval
 from .display import Reporter
 from .loop_thread import LoopThread
+from .questions import PendingQuestion, Questions
 
 _TICK = 0.25  # seconds
 _NOTE = "[The user interrupted the answer here.]"
 
 Decide: TypeAlias = Callable[[ToolCallEvent, Tool], Decision]
+Reply: TypeAlias = Callable[[PendingQuestion], JsonObject | None]
 
 
 class _Interrupted(Struct, frozen=True):
@@ -43,7 +45,7 @@ class _Over(Struct, frozen=True):
     error: BaseException | None = None
 
 
-_Queue: TypeAlias = "SimpleQueue[LoopEvent | PendingApproval | _Interrupted | _Over]"
+_Queue: TypeAlias = "SimpleQueue[LoopEvent | PendingApproval | PendingQuestion | _Interrupted | _Over]"
 
 
 class Totals(Struct):
@@ -88,7 +90,8 @@ class _Stop:
 
 
 class ChatSession:
-    """decide asks the user about a call; None if that is impossible. save: the file written after each answer."""
+    """decide asks the user about a call, reply for an answer to a question of a server; None if that is impossible. save: the file
+    written after each answer."""
 
     patience = 2.0  # seconds for an answer to stop
 
@@ -100,7 +103,11 @@ class ChatSession:
         approvals: Approvals,
         decide: Decide | None = None,
         save: Path | None = None,
+        questions: Questions | None = None,
+        reply: Reply | None = None,
     ) -> None:
+        self._questions = questions or Questions()
+        self._reply = reply
         self.agent = agent
         self.loop = loop
         self.reporter = reporter
@@ -114,6 +121,7 @@ class ChatSession:
         """Returns how it ended. Raises KeyboardInterrupt if a second Ctrl-C comes while the answer does not stop."""
         queue: _Queue = SimpleQueue()
         self._approvals.ask = queue.put if self._decide is not None else None
+        self._questions.ask = queue.put if self._reply is not None else None
         begun = time.monotonic()
         self.reporter.begin()
         with on_interrupt(lambda: queue.put(_Interrupted())):
@@ -149,18 +157,22 @@ class ChatSession:
                     return ending, calls
                 case _Interrupted():
                     stop.press()
-                case PendingApproval():
+                case PendingApproval() | PendingQuestion():
                     self._ask(item, stop)
                 case _:
                     calls += isinstance(item, ToolCallEvent)
                     ending = item if isinstance(item, CompleteEvent) else ending
                     self.reporter.take(item)
 
-    def _ask(self, pending: PendingApproval, stop: _Stop) -> None:
-        assert self._decide is not None
+    def _ask(self, pending: PendingApproval | PendingQuestion, stop: _Stop) -> None:
         try:
             with raise_interrupts():
-                pending.answer(self._decide(pending.event, pending.tool))
+                if isinstance(pending, PendingQuestion):
+                    assert self._reply is not None
+                    pending.answer(self._reply(pending))
+                else:
+                    assert self._decide is not None
+                    pending.answer(self._decide(pending.event, pending.tool))
         except KeyboardInterrupt:
             stop.press()
 

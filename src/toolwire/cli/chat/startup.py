@@ -29,6 +29,7 @@ from .command import ChatOptions
 from .display import Display, JsonLines, Reporter, counted
 from .loop_thread import LoopThread
 from .prompt import Commands, converse
+from .questions import QuestionPrompt, Questions
 from .session import ChatSession, load_conversation
 from .terminal import TypedLines, history_path, terminal_on
 
@@ -63,7 +64,9 @@ class _Run:
         )
         self._config = Config() if options.url else loop.run(found_config(options.config))
         self._key = key_from_environment().reveal() if options.url else ""
-        self._tools = tuple(tools_of(options))
+        self._can_ask = sys.stdin.isatty() and sys.stdout.isatty() and not options.json
+        self._questions = Questions()
+        self._tools = tuple(tools_of(options, self._questions if self._can_ask else None))
         self._counts = ChatCounts(self._config)
 
     def run(self, question: str | None) -> int:
@@ -112,9 +115,15 @@ class _Run:
         self._notes.clear()
         lines = TypedLines(history_path() if is_interactive else None, has_colour=self._output.has_colour)
         prompt = ApprovalPrompt(self._notes, lines, approvals)
-        can_ask = sys.stdin.isatty() and sys.stdout.isatty() and not options.json
         session = ChatSession(
-            agent, self._loop, self._reporter, approvals, prompt.decide if can_ask else None, options.save
+            agent,
+            self._loop,
+            self._reporter,
+            approvals,
+            prompt.decide if self._can_ask else None,
+            options.save,
+            self._questions,
+            QuestionPrompt(self._notes, lines).reply if self._can_ask else None,
         )
         session.conversation = conversation or session.conversation
         return session, lines
@@ -138,8 +147,8 @@ class _Run:
             self._loop.run(check_model(self._config, model))
 
 
-def tools_of(options: ChatOptions) -> Iterator[AnyTool]:
-    """Without --workspace, shell and write tools use the current folder."""
+def tools_of(options: ChatOptions, questions: Questions | None = None) -> Iterator[AnyTool]:
+    """Without --workspace, shell and write tools use the current folder. questions: None if servers cannot ask the user."""
     if options.workspace is not None or options.allow_shell or options.allow_write:
         from ...tools.workspace import workspace
 
@@ -152,9 +161,10 @@ def tools_of(options: ChatOptions) -> Iterator[AnyTool]:
         logging.getLogger("toolwire.tools.mcp").addHandler(logging.NullHandler())
         taken: dict[str, int] = {}
         for command in options.mcp:
-            server = MCP(command)
-            count = taken[server.name] = taken.get(server.name, 0) + 1
-            yield server if count == 1 else MCP(command, name=f"{server.name}_{count}")
+            name = MCP(command).name
+            count = taken[name] = taken.get(name, 0) + 1
+            name = name if count == 1 else f"{name}_{count}"
+            yield MCP(command, name=name, elicit=questions.elicit_for(name) if questions is not None else None)
 
 
 def list_names(tools: Sequence[Runnable]) -> str:

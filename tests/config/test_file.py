@@ -335,6 +335,21 @@ def test_a_back_end_without_its_key_is_configured_as_missing() -> None:
     assert backend('kind = "openai-chat"').missing == ""
 
 
+def test_the_first_secret_seals_and_none_is_shown() -> None:
+    config = loaded("[server]\nsecrets = ['env:NEW', 'an-older-secret-here']", {"NEW": "n" * 20})
+    assert [secret.reveal() for secret in config.server.secrets] == ["n" * 20, "an-older-secret-here"]
+    assert "older" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("'short'", "found a weak secret"), ("'env:NOT_SET'", "does not start without its secrets")]
+)
+def test_a_secret_that_is_weak_or_missing_is_refused_and_not_shown(text: str, why: str) -> None:
+    message = refused(f"[server]\nsecrets = [{text}]")
+    assert why in message
+    assert "short" not in message
+
+
 @pytest.mark.parametrize("keys", ['["env:NOT_SET"]', '["file:not-there"]', '[""]', '["a", "env:NOT_SET"]'])
 def test_the_server_never_starts_open_by_accident(keys: str) -> None:
     assert refused(f"[server]\nkeys = {keys}").startswith("toolwire.toml, line 2, server.keys: ")

@@ -12,7 +12,7 @@ from toolwire.dialects.messages import DIALECT
 from toolwire.dialects.messages.compaction import part
 from toolwire.errors import BadRequest
 from toolwire.events import Finished, PartEnded, PartStarted, Started
-from toolwire.types import Choice, Compaction
+from toolwire.types import Choice, Compaction, Opaque, Request
 
 USER = {"role": "user", "content": "hi"}
 CLEAR = {"type": "clear_tool_uses_20250919"}
@@ -76,3 +76,28 @@ def test_the_block_has_its_content_in_a_delta() -> None:
     }
     assert [one["type"] for one in sent[3:]] == ["content_block_stop", "message_delta", "message_stop"]
     assert sent[4]["delta"]["stop_reason"] == "compaction"
+
+
+def test_a_block_of_the_provider_is_whole_at_its_end_and_written_as_it_came() -> None:
+    request = Request(model="m", messages=(), stream=True, origin="messages")
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}
+    delta = {"type": "compaction_delta", "content": "the summary", "encrypted_content": "of the provider"}
+    sent: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": None}},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "compaction", "stop_sequence": None}, "usage": usage},
+        {"type": "message_stop"},
+    ]
+    wire = b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in sent)
+    decoder = DIALECT.stream_decoder(request)
+    events = [*decoder.feed(wire), *decoder.close()]
+    (ended,) = [event.part for event in events if isinstance(event, PartEnded)]
+    assert isinstance(ended, Opaque)
+    assert ended.value == {**delta, "type": "compaction"}
+    encoder = DIALECT.stream_encoder(AnswerContext(request=request, mint=str, now=1))
+    again = b"".join(encoder.send(event) for event in events).decode()
+    assert again.count("the summary") == 1
+    assert '"stop_reason":"compaction"' in again

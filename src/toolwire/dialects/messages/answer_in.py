@@ -243,6 +243,9 @@ class MessagesStreamDecoder(FrameDecoder):
         member = _MEMBERS.get(str(delta.get("type"))) or next((key for key in _MEMBERS.values() if key in delta), "")
         if not member:
             place = None if growing is None else growing.index
+            if growing is not None and isinstance(growing.part, Opaque) and delta.get("type") == "compaction_delta":
+                content = {key: item for key, item in delta.items() if key != "type"}
+                growing.part = Opaque(dialect=NAME, value={**growing.part.value, **content})
             return [Noted(note=Opaque(dialect=NAME, value=delta), index=place)] if self._is_started else []
         if len(delta) != 2 or not isinstance(delta.get(member), str) or _MEMBERS.get(str(delta.get("type"))) != member:
             self.irregular = self.irregular or "a delta of an odd form"

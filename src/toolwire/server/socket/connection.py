@@ -23,6 +23,7 @@ from ...events import Finished, Started
 from ...ids import new_id
 from ...memory.answers import AnswerMemory
 from ...memory.connection import ConnectionMemory, History, LaneMemory
+from ...offload import LARGE, offload
 from ...telemetry import Record
 from ...types import Choice, Request, Usage
 from ..exchange import ClientGone
@@ -87,7 +88,7 @@ class ResponsesConnection:
 
     async def _hear(self, text: str) -> None:
         try:
-            message = read_message(text)
+            message = await offload(read_message, text) if len(text) > LARGE else read_message(text)
             if isinstance(message, Steer):
                 await SocketReply(self._send, new_id("req_"), message.stream_id).event(_not_steered(message))
             else:

@@ -37,10 +37,10 @@ from ..pipeline.compaction.stage import Compactor
 from ..pipeline.search import Searching
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
-from ..telemetry.batch import RecordBatch
 from ..telemetry.hourly import HourlyCounts
 from ..telemetry.otel import SpanRecorder, span_recorder
 from ..telemetry.prometheus import Prometheus
+from ..telemetry.record import RecordBatch
 from ..types import LOOP_HEADER, REACHED_BOUND, JsonObject, Request
 from .auth import Guard, key_in, owner_of
 from .collector import Collector

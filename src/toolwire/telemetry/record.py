@@ -1,8 +1,10 @@
-"""The record of one request, for the log, the metrics and the client's debug report."""
+"""The record of one request, for the log, the metrics and the client's debug report; and how they get it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -15,6 +17,8 @@ from .flow_draft import FlowDraft
 _COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected", "refused", "exhausted")
 _MAX_LOSSES = 40
 _MAX_LOCAL = 40
+_BATCH_SECONDS = 0.1
+_MAX_BATCH = 200  # records that wait
 
 
 class Record(Struct, kw_only=True):
@@ -98,6 +102,33 @@ class Record(Struct, kw_only=True):
 def _listed(losses: list[Loss]) -> JsonObject:
     listed = [{"feature": loss.feature, "where": loss.where, "why": loss.why} for loss in losses[:_MAX_LOSSES]]
     return {"losses": listed, "more_losses": max(0, len(losses) - _MAX_LOSSES)}
+
+
+class RecordBatch:
+    """Closed records go to metrics, counts and log together, a moment later: their code costs half as much in succession as between two
+    pieces of an answer. Belongs to one event loop. close: called with each record, in the order in which the requests ended."""
+
+    def __init__(self, close: Callable[[Record], None], seconds: float = _BATCH_SECONDS) -> None:
+        self._close = close
+        self._seconds = seconds
+        self._records: list[Record] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, record: Record) -> None:
+        self._records.append(record)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self.flush)
+        elif len(self._records) >= _MAX_BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what waits. Metrics and counts are complete after it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        records, self._records = self._records, []
+        for record in records:
+            self._close(record)
 
 
 class Telemetry(Protocol):

@@ -13,7 +13,7 @@ import { streamView } from "./stream.js";
 import { changesOf, reportsView, summaryView } from "./summary.js";
 import { wiresView } from "./wires.js";
 
-export const TABS = [["summary", "Summary"], ["conversation", "Conversation"], ["wires", "Wires"], ["stream", "Stream"], ["reports", "Repairs"], ["changes", "Changes"]];
+export const TABS = [["summary", "Summary"], ["conversation", "Conversation"], ["wires", "Wires"], ["stream", "Stream"], ["reports", "Repairs, losses"], ["changes", "Changes"]];
 const REFRESH = 400; // milliseconds between two reads of an open flow
 
 export class FlowDetail {

@@ -5,11 +5,14 @@ import { readEvents, readRequest } from "./dialects.js";
 import { reasonOf } from "./reasons.js";
 import { bytes, duration, number, percent, plural } from "./format.js";
 
+const ORDER = ["bad", "warn", "good", "info"];
+const LARGE = 0.8; // share of a request that is unchanged, from which a change cannot be the reason for a missing cache
 const PARTS = { system: "the system prompt", tools: "the list of tools", model: "the model name", settings: "the settings" };
 
 /** [{level: "bad" | "warn" | "good" | "info", title, text, tab}] */
 export function explain(flow) {
-  return [ending(flow), ...finishFindings(flow), ...callFindings(flow), ...reportFindings(flow), cacheFinding(flow), ...resultFindings(flow), pathFinding(flow)].filter(Boolean);
+  const rest = [...finishFindings(flow), ...callFindings(flow), ...reportFindings(flow), ...resultFindings(flow), cacheFinding(flow), pathFinding(flow)].filter(Boolean);
+  return [ending(flow), ...rest.sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level))];
 }
 
 /** Why the provider's prompt cache did or did not help, or null where nothing is known. */
@@ -25,11 +28,16 @@ export function cacheFinding(flow) {
       ? { level: "good", title: `Prompt cache hit: ${percent(share)} of the input`, text: "The request only appends to the previous one of the conversation.", tab: "changes" }
       : { level: "info", title: "The prefix is unchanged", text: `The request only appends to the previous one (${bytes(same)} are equal), so nothing in it prevents a cache hit. The provider reported no cached tokens: the prefix may be too short, too old, or not marked for caching.`, tab: "changes" };
   }
+  const size = flow.upstream?.[0]?.request?.size || flow.client?.request?.size || 0;
+  const where = `The first changed byte is ${number(change.offset)} in ${partName(change.part)}; ${bytes(same)} before it are equal to the previous request.`;
+  if (usage && share < 0.5 && size && same / size > LARGE) {
+    return { level: "info", title: `Few cached tokens, although ${percent(same / size)} of the request is unchanged`, text: `${where} A provider could use its cache for all of that, but reported ${number(usage.cached)} cached tokens: the prefix may be too short, too old, or not marked for caching, or the back end has no cache.`, tab: "changes" };
+  }
   const missed = usage ? (share > 0 ? `Only ${number(usage.cached)} of ${number(usage.input)} input tokens came from the cache.` : "No input token came from the cache.") : "";
   return {
     level: share > 0.5 ? "info" : "warn",
     title: share > 0.5 ? `Prompt cache hit for ${percent(share)} of the input; ${partName(change.part)} changed` : `Prompt cache miss: ${partName(change.part)} changed`,
-    text: `The first changed byte is ${number(change.offset)} in ${partName(change.part)}; ${bytes(same)} before it are equal to the previous request. A provider caches a prefix, so everything after this byte is processed again. ${missed}`.trim(),
+    text: `${where} A provider caches a prefix, so everything after this byte is processed again. ${missed}`.trim(),
     tab: "changes",
   };
 }

@@ -57,6 +57,7 @@ const HISTORY = {
 
 /** What a report says, in one sentence. */
 export function reasonOf(report) {
+  if (report.kind === "loss") return `${report.code ? `“${report.code}”` : "A part of the request"} could not be sent as it was: ${report.text}`;
   if (report.kind !== "repair") return report.text;
   if (report.where === "history") {
     const count = /(\d+) time/.exec(report.text)?.[1];

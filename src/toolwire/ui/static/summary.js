@@ -49,10 +49,21 @@ export function changesOf(flow) {
 }
 
 export function reportsList(flow) {
-  return h("div", { class: "reports" }, changesOf(flow).map((report) => h("article", { class: `report ${report.kind}` },
+  return h("div", { class: "reports" }, grouped(changesOf(flow)).map((report) => h("article", { class: `report ${report.kind}` },
     h("header", null, h("span", { class: `badge ${report.kind}` }, KINDS[report.kind] || report.kind), report.tool && h("code", null, report.tool), report.code && h("span", { class: "muted" }, report.code), h("span", { class: "grow" }), report.where && h("code", { class: "muted" }, report.where)),
     h("p", null, reasonOf(report)),
     beforeAndAfter(flow, report))));
+}
+
+/** The same loss at several places becomes one, with all places. */
+function grouped(reports) {
+  const found = new Map();
+  for (const report of reports) {
+    const key = report.kind === "loss" ? `${report.code} ${report.text}` : report;
+    if (found.has(key)) found.get(key).where += `, ${report.where}`;
+    else found.set(key, { ...report });
+  }
+  return [...found.values()];
 }
 
 function beforeAndAfter(flow, report) {

@@ -46,3 +46,12 @@ def test_a_sealed_flow_survives() -> None:
     assert unpack_sealed(packed) == flow
     assert packed.is_sealed
     assert memory_of(packed) > len(packed.data)
+
+
+def test_text_that_is_no_unicode_costs_only_what_has_it() -> None:
+    draft = full()
+    draft.record.model, draft.message = "m\ud800", "error \udfff"
+    draft.record.losses = [Loss("a", "b", "\ud800")]
+    flow = seal(unpack_draft(pack_draft(draft)), "id", WireRedaction())
+    assert (flow.summary.model, flow.summary.backend, flow.summary.outcome) == ("m?", "up", "ok")
+    assert flow.client.body == b'{"model": "m"}'

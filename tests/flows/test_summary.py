@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.flows.drafts import begin, end, listed, recorder
-from toolwire.calls.validation import CallMade, RepairedCall
+from toolwire.calls.ledger.rules import Repair
+from toolwire.calls.validation import CallMade, RepairText
 from toolwire.errors import UpstreamError
 from toolwire.types import Loss, Message, Request, Text, ToolResult, Usage
 
@@ -68,9 +69,18 @@ def test_the_error_is_reported_with_its_text() -> None:
 
 
 def test_repairs_and_losses_are_reported() -> None:
-    flows = recorder()
+    flows = recorder("known-secret")
     draft = begin(flows)
-    draft.record.tally.repaired_calls = [RepairedCall("call_1", "f", ("city",), ("unquoted",))]
+    texts = draft.record.tally.texts
+    assert texts is not None
+    texts.append(RepairText(id="call_1", name="f", before='{"n": "1"}', after='{"n": 1}', repairs=("typed",)))
+    draft.repairs = (Repair("empty", "messages[1]", "a result without a call was dropped", "known-secret"),)
+    draft.record.history.update(["empty", "compacted"])
     draft.record.losses = [Loss("thinking", "request", "the back end has none")]
-    flow = end(flows, draft)
-    assert [(report.kind, report.tool) for report in flow.reports] == [("repair", "f"), ("loss", "")]
+    reports = end(flows, draft).reports
+    assert [(report.kind, report.code, report.where, report.before, report.after) for report in reports] == [
+        ("repair", "empty", "messages[1]", "[hidden]", ""),
+        ("repair", "compacted", "history", "", ""),
+        ("repair", "typed", "call call_1", '{"n": "1"}', '{"n": 1}'),
+        ("loss", "thinking", "request", "", ""),
+    ]

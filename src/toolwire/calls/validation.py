@@ -27,6 +27,8 @@ from .tools.names import ToolNames, is_legal
 new_counter = partial(Counter.__new__, Counter)  # Counter() runs Python code, and every request has two
 _MOST_LOGGED = 100  # calls that are listed by name; all are counted
 _LONGEST = 100  # characters of an id or a name
+_MOST_TEXTS = 20  # repaired calls of one answer whose arguments are recorded
+_LONGEST_TEXT = 64 * 1024  # characters of recorded arguments
 _MOST_MEMBERS = 20  # of a repaired call that are named
 _ILLEGAL_NAME = "a name that no tool can have"
 _UNKNOWN = ("unknown", "barred", "unasked")
@@ -52,6 +54,16 @@ class RepairedCall(Struct, frozen=True):
     id: str
     name: str
     members: tuple[str, ...]
+    repairs: tuple[str, ...]
+
+
+class RepairText(Struct, frozen=True, kw_only=True):
+    """The arguments of a repaired call as the model wrote them, and as the client gets them."""
+
+    id: str
+    name: str
+    before: str
+    after: str
     repairs: tuple[str, ...]
 
 
@@ -84,6 +96,7 @@ class CallTally(Struct, kw_only=True):
     repairs: Counter[str] = field(default_factory=new_counter)  # by kind of repair
     calls: list[CallMade] = []
     repaired_calls: list[RepairedCall] = []
+    texts: list[RepairText] | None = None  # only for a request that is recorded
 
     def note(self, call: ToolCall, outcome: str) -> None:
         """List the call for the log. An illegal name is left out, because it may hold text of the arguments."""
@@ -271,6 +284,16 @@ class CallValidator:
 
     def _count_repair(self, call: ToolCall, tool: Tool, repaired: Repaired) -> None:
         tally = self.tally
+        if tally.texts is not None and len(tally.texts) < _MOST_TEXTS:
+            tally.texts.append(
+                RepairText(
+                    id=call.id[:_LONGEST],
+                    name=tool.name[:_LONGEST],
+                    before=call.raw[:_LONGEST_TEXT],
+                    after=repaired.raw[:_LONGEST_TEXT],
+                    repairs=repaired.repairs,
+                )
+            )
         tally.repaired += 1
         tally.repairs.update(repaired.repairs)
         if len(tally.repaired_calls) < _MOST_LOGGED:

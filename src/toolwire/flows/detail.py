@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 
 from ..dialects import DIALECTS
-from ..dialects.base import ResponseDecoder
-from ..errors import GatewayError
-from ..events import Event, Failed
 from ..types import JsonObject, Request
+from .changes import FlowChanges, changes_between
+from .events import decode_reply, event_json
 from .record import Flow, FlowSummary
 from .sealed import SealedFlow, SealedWire
 
@@ -28,10 +26,11 @@ def flow_record(flow: SealedFlow) -> Flow:
     )
 
 
-def detail(flow: SealedFlow) -> JsonObject:
-    """For the API: the members of the summary, and the rest of the flow beside them."""
+def detail(flow: SealedFlow, previous: SealedFlow | None = None) -> JsonObject:
+    """For the API: the members of the summary, and the rest of the flow beside them. previous: the flow before it in its conversation."""
     found: JsonObject = msgspec.to_builtins(flow_record(flow))
-    return {**found.pop("summary"), **found}
+    changes: FlowChanges | None = changes_between(previous, flow) if previous is not None else None
+    return {**found.pop("summary"), **found, "changes": msgspec.to_builtins(changes)}
 
 
 def events_of(flow: SealedFlow) -> Iterator[JsonObject]:
@@ -49,24 +48,8 @@ def events_of(flow: SealedFlow) -> Iterator[JsonObject]:
 
 
 def _decoded(summary: FlowSummary, wire: SealedWire) -> Iterator[JsonObject]:
-    if wire.dialect not in DIALECTS or wire.status is None or wire.status >= 300 or not wire.reply:
+    if wire.status is None or wire.status >= 300 or not wire.reply:
         return
-    dialect = DIALECTS[wire.dialect]
     request = Request(model=summary.model, messages=(), stream=wire.is_stream, origin=summary.dialect)
-    decoder: ResponseDecoder = dialect.stream_decoder(request) if wire.is_stream else dialect.body_decoder(request)
-    start, t = 0, 0.0
-    try:
-        for end, t in zip(wire.ends, wire.times, strict=True):
-            yield from (_event(event, t) for event in decoder.feed(wire.reply[start:end]))
-            start = end
-        yield from (_event(event, t) for event in decoder.close())
-    except Exception as fault:  # a decoder meets the bytes of any server here, and a reader wants the rest of the flow
-        yield {"t": round(t, 6), "type": "undecodable", "text": type(fault).__name__}
-
-
-def _event(event: Event, t: float) -> JsonObject:
-    if isinstance(event, Failed):
-        error: GatewayError = event.error
-        return {"t": round(t, 6), "type": "failed", "error": error.code, "text": error.message}
-    value: Any = msgspec.to_builtins(event, enc_hook=str)
-    return {"t": round(t, 6), **value}
+    for t, event in decode_reply(wire.dialect, request, wire.chunks()):
+        yield event_json(t, event)

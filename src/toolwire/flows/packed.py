@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from ..calls.ledger.rules import Repair
 from ..dialects.base import Decode
 from ..telemetry import Record
 from ..telemetry.flow_draft import FLOW_COST, FlowBudget, FlowDraft, Gist, WireDraft, WireMessage
 from .gist import gist_of, needs_gist
 from .sealed import SealedFlow
 
+_MAX_REPAIRS = 200
 _COST = 500  # bytes of memory of a packed flow besides its data
 _UNBOUNDED = FlowBudget(1 << 60, 1 << 60)
 _encode = msgspec.msgpack.Encoder().encode
@@ -71,6 +73,7 @@ class _PackedDraft(Struct, array_like=True):
     message: str
     secret: str
     gist: Gist | None
+    repairs: tuple[Repair, ...]
 
 
 _FIELDS = _PackedWire.__struct_fields__
@@ -83,7 +86,12 @@ def pack_draft(draft: FlowDraft) -> PackedFlow:
     client = draft.client
     wires = [_pack_wire(wire, client) for wire in draft.upstream]
     gist = gist_of(draft) if needs_gist(draft) else None
-    data = _encode((record, _pack_wire(client), wires, draft.messages, draft.message, draft.secret, gist))
+    rest = (draft.messages, draft.message, draft.secret, gist, draft.repairs[:_MAX_REPAIRS])
+    try:
+        data = _encode((record, _pack_wire(client), wires, *rest))
+    except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
+        record = _plain_record(record)
+        data = _encode((record, _pack_wire(client), wires, (), "", draft.secret, None, ()))
     return PackedFlow(
         draft.seq,
         draft.started,
@@ -105,6 +113,7 @@ def unpack_draft(packed: PackedFlow) -> FlowDraft:
     draft.upstream = [_unpack_wire(wire, client) for wire in found.upstream]
     draft.messages, draft.message, draft.is_answered = found.messages, found.message, True
     draft.started, draft.decode, draft.gist = packed.started, packed.decode, found.gist
+    draft.repairs = found.repairs
     return draft
 
 
@@ -129,6 +138,29 @@ def unpack_sealed(packed: PackedFlow) -> SealedFlow:
 
 def memory_of(entry: FlowDraft | PackedFlow) -> int:
     return entry.memory if isinstance(entry, PackedFlow) else entry.charged
+
+
+def _plain_record(record: Record) -> Record:
+    """What is certain to be encodable: JSON of clients may contain text that is not valid Unicode, and back ends may add anything."""
+    return Record(
+        request_id=_text(record.request_id),
+        dialect=record.dialect,
+        model=_text(record.model),
+        backend=record.backend,
+        sent_model=_text(record.sent_model),
+        is_stream=record.is_stream,
+        is_verbatim=record.is_verbatim,
+        status=record.status,
+        error=_text(record.error),
+        outcome=record.outcome,
+        started=record.started,
+        first_byte=record.first_byte,
+        ended=record.ended,
+    )
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _pack_wire(wire: WireDraft, client: WireDraft | None = None) -> tuple[Any, ...]:

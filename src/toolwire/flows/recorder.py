@@ -13,12 +13,15 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from msgspec.structs import replace
+
 from ..config.values import FlowsConfig
 from ..dialects.base import Decode
 from ..ids import new_id
 from ..offload import LARGE, offload
 from ..telemetry import Record
 from ..telemetry.flow_draft import FlowBudget, FlowDraft, Send, WireDraft, current
+from .conversations import ConversationIndex
 from .packed import PackedFlow, memory_of, pack_draft, pack_sealed, unpack_draft, unpack_sealed
 from .query import FlowPage, FlowQuery, matches_record, matches_text, page_of
 from .record import FlowSummary
@@ -32,6 +35,7 @@ Listener: TypeAlias = Callable[[FlowSummary | None], None]  # None: flows were d
 SEAL_SECONDS = 0.5
 _SEAL_SHARE = 0.0005  # of the time of a CPU
 _DAY = 86400.0
+_MAX_LOOKED_BACK = 300  # flows in which the previous one of a conversation is looked for
 
 
 class _Timer(Protocol):
@@ -68,6 +72,7 @@ class FlowRecorder:
         self._timer: _Timer | None = None
         self._seq = 0
         self._prefix = new_id("flow_")[:-12]
+        self._conversations = ConversationIndex()
         self.listeners: set[Listener] = set()
         self.sink: Callable[[SealedFlow], None] | None = None  # gets each flow that has ended
 
@@ -97,7 +102,7 @@ class FlowRecorder:
             url = f"{url}?{query.decode('latin-1')}"
         client = WireDraft(self._budget, record.dialect, scope["method"], url, scope["headers"], record.started)
         draft = FlowDraft(seq, record, client, secret, self._budget, self._end)
-        draft.decode = decode
+        draft.decode, record.tally.texts = decode, []
         record.flow = draft
         current.set(draft)
         self._entries[seq] = draft
@@ -131,12 +136,21 @@ class FlowRecorder:
         entry = self._entries.get(self._seq_of(flow_id))
         return None if entry is None else (await self._read([entry]))[0]
 
+    async def previous(self, flow: SealedFlow) -> SealedFlow | None:
+        """The flow before this one in its conversation, among the last few hundred."""
+        older = [entry for entry in self.entries() if entry.seq < flow.summary.seq][:_MAX_LOOKED_BACK]
+        await self._read([entry for entry in older if isinstance(entry, PackedFlow) and not entry.is_sealed])
+        seq = self._conversations.previous(flow.summary, self._entries)
+        return None if seq is None else (await self._read([self._entries[seq]]))[0]
+
     def delete(self, flow_id: str = "") -> bool:
         """One flow, or all. An open one is recorded no further."""
         numbers = [self._seq_of(flow_id)] if flow_id else list(self._entries)
         found = [entry for number in numbers if (entry := self._entries.pop(number, None)) is not None]
         for entry in found:
             self._release(entry)
+        if not flow_id:
+            self._conversations.clear()
         if found:
             self._notify(None)
         return bool(found)
@@ -167,7 +181,9 @@ class FlowRecorder:
         while self._unsealed and time.monotonic() < deadline:
             entry = self._entries.get(self._unsealed.popleft())
             if isinstance(entry, PackedFlow) and not entry.is_sealed and len(entry.data) < LARGE:
-                self._replace(entry, pack_sealed(self._sealed(entry)))
+                flow = self._sealed(entry)
+                self._conversations.add(flow.summary)
+                self._replace(entry, pack_sealed(flow))
         self._timer = self._schedule(SEAL_SECONDS, self._seal_some) if self._unsealed else None
 
     def _sealed(self, entry: Entry) -> SealedFlow:
@@ -186,6 +202,11 @@ class FlowRecorder:
             now = self._entries.get(entry.seq)
             if isinstance(entry, FlowDraft) and isinstance(now, PackedFlow):  # it ended meanwhile
                 flows[place] = self._sealed(now)
+        for flow in flows:
+            self._conversations.add(flow.summary)
+        for flow in flows:
+            if (seq := self._conversations.previous(flow.summary, self._entries)) is not None:
+                flow.summary = replace(flow.summary, previous=self.id_of(seq))
         return flows
 
     def _read_all(self, entries: Sequence[Entry]) -> tuple[list[SealedFlow], list[tuple[PackedFlow, PackedFlow]]]:

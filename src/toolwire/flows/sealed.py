@@ -50,6 +50,13 @@ class SealedWire(Struct, kw_only=True):
     def is_stream(self) -> bool:
         return any(name == "content-type" and _STREAM in value for name, value in self.reply_headers)
 
+    def chunks(self) -> Iterator[tuple[float, bytes]]:
+        """The pieces of the reply as they were received."""
+        start = 0
+        for t, end in zip(self.times, self.ends, strict=True):
+            yield t, self.reply[start:end]
+            start = end
+
     def frames(self) -> list[RecordedFrame]:
         """The events of a stream, each with its blank line: together they are the whole body."""
         found, start, chunk = list[RecordedFrame](), 0, 0

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ..calls.validation import CallMade
 from ..telemetry import Record
 from ..telemetry.flow_draft import FlowDraft, Gist
 from ..types import Usage
+from .events import first_content
 from .gist import gist_of
 from .record import FlowReport, FlowSummary, FlowTimings, RecordedCall, RecordedUsage
 from .redact import FlowRedaction, WireRedaction
 from .sealed import SealedFlow, seal_wires, since, texts_of
 
 _MAX_REPORTS = 200
+_MAX_TEXT = 2000
+_MAX_OPENING = 50  # pieces in which the first token is looked for
 _VALID = {"right": (True, True), "repaired": (False, True), "unchecked": (None, None)}
 
 
@@ -41,6 +45,8 @@ def _summary_texts(draft: FlowDraft, gist: Gist) -> Iterator[bytes]:
     record = draft.record
     texts = [draft.client.url, draft.message, record.model, record.sent_model, record.route, record.how]
     texts += [gist.preview, *(call.name for call in record.tally.calls), *(loss.why for loss in record.losses)]
+    texts += [text for one in record.tally.texts or () for text in (one.name, one.before, one.after)]
+    texts += [text for repair in draft.repairs for text in (repair.where, repair.why, repair.raw)]
     return (text.encode("utf-8", "replace") for text in texts if text)
 
 
@@ -86,7 +92,7 @@ def _summary(draft: FlowDraft, flow_id: str, gist: Gist, redaction: FlowRedactio
 def reports_of(draft: FlowDraft, redaction: FlowRedaction) -> list[FlowReport]:
     """In the order of the request: history, calls, losses, corrections, the error."""
     record = draft.record
-    found = [*_history_reports(record), *_call_reports(record)]
+    found = [*_history_reports(draft, redaction), *_call_reports(record, redaction)]
     found += [
         FlowReport(kind="loss", code=loss.feature, where=loss.where, text=redaction.text(loss.why))
         for loss in record.losses
@@ -118,26 +124,53 @@ def _timings(draft: FlowDraft, *, is_over: bool) -> FlowTimings:
         queue=since(first.opened, record.started) if first else None,
         connect=since(first.connected, first.opened) if first else None,
         first_byte=since(upstream[-1].answered, record.started) if first else since(record.first_byte, record.started),
-        first_token=since(record.first_token, record.started),
+        first_token=_first_token(draft) if record.is_stream else None,
         total=since(record.ended, record.started) if is_over else None,
     )
 
 
-def _history_reports(record: Record) -> list[FlowReport]:
-    return [
-        FlowReport(kind="repair", code=kind, where="history", text=f"{kind}: {count} time(s) in the history")
-        for kind, count in record.history.items()
+def _first_token(draft: FlowDraft) -> float | None:
+    """When the first part of the answer began, by the first wire that has one."""
+    for wire in (*draft.upstream, draft.client):
+        if wire.status is not None and wire.status < 300:
+            chunks = zip(list(wire.times), list(wire.pieces), strict=False)
+            moment = first_content(wire.dialect, draft.record, islice(chunks, _MAX_OPENING))
+            if moment is not None:
+                return since(moment, draft.record.started)
+    return None
+
+
+def _history_reports(draft: FlowDraft, redaction: FlowRedaction) -> list[FlowReport]:
+    """Each repair with its place, and those that other stages only count."""
+    found = [
+        FlowReport(
+            kind="repair",
+            code=repair.kind,
+            where=redaction.text(repair.where),
+            text=redaction.text(repair.why),
+            before=redaction.text(repair.raw[:_MAX_TEXT]),
+        )
+        for repair in draft.repairs[:_MAX_REPORTS]
     ]
+    listed = {repair.kind for repair in draft.repairs}
+    found += [
+        FlowReport(kind="repair", code=kind, where="history", text=f"{count} repair(s) of this kind in the history")
+        for kind, count in draft.record.history.items()
+        if kind not in listed
+    ]
+    return found
 
 
-def _call_reports(record: Record) -> list[FlowReport]:
+def _call_reports(record: Record, redaction: FlowRedaction) -> list[FlowReport]:
     return [
         FlowReport(
             kind="repair",
-            code=", ".join(call.repairs),
-            where=f"call {call.id}",
-            tool=call.name,
-            text=f"The arguments of {call.name} were repaired: {', '.join(call.repairs)}.",
+            code=", ".join(text.repairs),
+            where=f"call {text.id}",
+            tool=redaction.text(text.name),
+            text=redaction.text(f"The arguments of {text.name} were repaired: {', '.join(text.repairs)}."),
+            before=redaction.text(text.before),
+            after=redaction.text(text.after),
         )
-        for call in record.tally.repaired_calls
+        for text in record.tally.texts or ()
     ]

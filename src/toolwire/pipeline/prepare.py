@@ -158,6 +158,8 @@ class Preparation:
             job.change(repaired.request, "its history had to be repaired")
             job.record.history.update(repair.kind for repair in repaired.repairs)
             job.losses += losses_of(repaired.repairs)
+            if job.record.flow is not None:
+                job.record.flow.repairs = tuple(repaired.repairs)
 
     def translate_tools(self, job: Job) -> None:
         """Offer tools of every kind as functions, under names that the back end accepts."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
+from ..calls.ledger.rules import Repair
 from ..errors import GatewayError
 from ..types import Json, Request
 from ..wire.exact_json import encode
@@ -173,6 +174,7 @@ class FlowDraft:
     is_answered = False
     message = ""
     messages: Sequence[WireMessage] = ()
+    repairs: tuple[Repair, ...] = ()  # of the history
     _message_bytes = 0
 
     def __init__(

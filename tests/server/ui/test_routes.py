@@ -111,6 +111,31 @@ def test_retries_and_errors_are_recorded(upstream: Upstream) -> None:
         assert [wire["response"]["status"] for wire in shown(running, model)["upstream"]] == [503, 200]
 
 
+def test_a_repaired_call_has_its_arguments_before_and_after(recorded: Gateway, upstream: Upstream) -> None:
+    model = upstream.on("repaired", streamed("chat", call='{"city": "Paris", "days": [1, 2, 3],}'))
+    ask(recorded.port, "POST", PATHS["messages"], question("messages", f"chat/{model}", stream=True))
+    flow = shown(recorded, model)
+    (report,) = [report for report in flow["reports"] if report["kind"] == "repair"]
+    assert (report["tool"], report["before"]) == ("weather", '{"city": "Paris", "days": [1, 2, 3],}')
+    assert json.loads(report["after"]) == {"city": "Paris", "days": [1, 2, 3]}
+    assert (flow["repairs"], flow["calls"][0]["valid_before"], flow["calls"][0]["valid_after"]) == (1, False, True)
+    assert flow["timings"]["first_byte"] <= flow["timings"]["first_token"] <= flow["timings"]["total"]
+
+
+def test_the_previous_request_of_a_conversation_is_compared(recorded: Gateway, upstream: Upstream) -> None:
+    model = upstream.on("turns", whole("chat"))
+    for system in ("Today is Monday", "Today is Tuesday"):
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": "Tell me about turns"}]
+        ask(recorded.port, "POST", PATHS["chat"], {"model": f"chat/{model}", "messages": messages})
+        first = shown(recorded, model)
+    flow = shown(recorded, model)
+    assert flow["previous"] == listed(recorded, conversation=flow["conversation"])[1]["id"]
+    change = flow["changes"]["first_change"]
+    assert change["part"] == "system"
+    assert ("Monday" in change["before"], "Tuesday" in change["after"]) == (True, True)
+    assert first["id"] == flow["id"]
+
+
 def test_an_answer_that_breaks_off_has_its_reason(recorded: Gateway, upstream: Upstream) -> None:
     model = upstream.on("cut", cut_stream("chat"))
     ask(recorded.port, "POST", PATHS["messages"], question("messages", f"chat/{model}", stream=True))

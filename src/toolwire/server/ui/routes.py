@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
 import msgspec
+from msgspec.structs import replace
 
 from ... import __version__
 from ...backends.mounts import Receive, Send
@@ -193,9 +194,12 @@ class Inspector:
 
     async def _show(self, flow_id: str, reply: _UiReply) -> None:
         flow = await self._flows.find(flow_id) if self._flows is not None else None
-        if flow is None:
+        if flow is None or self._flows is None:
             raise _no_flow(flow_id)
-        await reply.json(await offload(detail, flow))
+        previous = await self._flows.previous(flow)
+        if previous is not None:
+            flow.summary = replace(flow.summary, previous=previous.summary.id)
+        await reply.json(await offload(detail, flow, previous))
 
     async def _delete(self, flow_id: str, reply: _UiReply) -> None:
         is_found = self._flows is not None and self._flows.delete(flow_id)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from toolwire.config.file import BackendConfig, Config, with_backends
-from toolwire.server.background import BackgroundGateway
+from toolwire.testing.background import BackgroundGateway
 
 
 @pytest.fixture(scope="session")

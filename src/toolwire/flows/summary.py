@@ -81,7 +81,7 @@ def _summary(draft: FlowDraft, flow_id: str, gist: Gist, redaction: FlowRedactio
         timings=_timings(draft, is_over=is_over),
         conversation=gist.conversation,
         previous=None,
-        key="",
+        key=record.key,
         preview=redaction.text(gist.preview),
         request_id=record.request_id,
         how=redaction.text(record.how),

@@ -42,12 +42,13 @@ from ..telemetry.otel import SpanRecorder, span_recorder
 from ..telemetry.prometheus import Prometheus
 from ..telemetry.record import RecordBatch
 from ..types import LOOP_HEADER, REACHED_BOUND, JsonObject, Request
-from .auth import Guard, key_in, owner_of
+from .auth import Guard, key_in
 from .collector import Collector
 from .exchange import ClientGone, Exchange, check_type, read_body, while_here, with_model
+from .key_access import KeyAccess
 from .logs import Log
 from .mounts import RuntimeAccess
-from .reply import Reply, WrongMethod, loss_header, unlisted_header
+from .reply import Reply, WrongMethod, front_page, healthy, internal_error, loss_header, unlisted_header
 from .socket.connection import SocketSettings
 from .socket.endpoint import PATHS as SOCKET_PATHS
 from .socket.endpoint import ResponsesSocket
@@ -83,6 +84,7 @@ class App:
         self._spans: SpanRecorder | None = None
         self._recorder: Recorder | None = None
         self._collector = Collector()
+        self._keys: KeyAccess | None = None
         self._flows = recorder_for(config, partial(self._log.say, "warning"))
         self._access = UiAccess(self._guard)
         self._inspector = Inspector(self._access, self._flows, self._stats, self._report)
@@ -95,8 +97,8 @@ class App:
         self.mounts: dict[str, Mount] = {}  # by path
         self.sockets: dict[str, Mount | ResponsesSocket] = {}  # paths with a WebSocket
         self._pages: dict[str, Callable[[Reply], Awaitable[None]]] = {
-            "/": _front_page,
-            "/healthz": _healthy,
+            "/": front_page,
+            "/healthz": healthy,
             "/readyz": self._ready,
             "/metrics": self._show_metrics,
         }
@@ -164,6 +166,8 @@ class App:
         self._closed.flush()
         if self._recorder is not None:
             await self._recorder.stop()
+        if self._keys is not None:
+            await self._keys.stop()
         if self._cluster is not None:
             await self._cluster.leave()
         if self._state is not None:
@@ -194,6 +198,8 @@ class App:
             self.start()
             assert self._store is not None
             await report_outage(self._store, self._log.say)
+            self._keys = KeyAccess(self._store, self._guard, self._log.say)
+            await self._keys.start()
         except GatewayError as error:
             await send({"type": "lifespan.startup.failed", "message": error.sentence()})
             return
@@ -238,7 +244,7 @@ class App:
                 return
             if MARK in headers and (key := self._access.page_key(headers)) is not None:
                 headers["authorization"] = f"Bearer {key}"
-            self._guard.admit(headers, is_probe=short in _PROBES)
+            self._guard.admit(headers, is_probe=short in _PROBES, path=short)
             if endpoint is not None:
                 if endpoint.place:
                     await self._show_state(scope, endpoint.place, headers, receive, reply)
@@ -257,7 +263,7 @@ class App:
         except GatewayError as error:
             await self._refuse(error, reply, record)
         except Exception as cause:
-            await self._refuse(_internal(request_id, cause), reply, record)
+            await self._refuse(internal_error(request_id, cause), reply, record)
         finally:
             if record.flow is not None:
                 record.flow.close()
@@ -339,7 +345,7 @@ class App:
         asked = StateQuery(
             method=scope["method"],
             path=path,
-            owner=owner_of(headers),
+            owner=self._guard.owner_of(headers),
             query=query_in(scope["query_string"]),
             headers=headers,
         )
@@ -356,7 +362,7 @@ class App:
         record: Record,
         history: History | None = None,
     ) -> None:
-        runtime, owner = self._running(), owner_of(headers)
+        runtime, owner = self._running(), self._guard.owner_of(headers)
         self._opened(record)
         is_detached = False  # it runs in the background, and the record belongs to that run
         try:
@@ -366,16 +372,16 @@ class App:
                 record.flow.client.request(body)
             request = await self._decoded(decode, body, headers)
             record.model, record.is_stream = request.model[:100], request.stream
+            if self._guard.named and (key := self._guard.named_key(headers)) is not None:
+                assert self._keys is not None
+                await self._keys.admit(key, request, len(body), record)
             if endpoint.task == "count":
                 counted = await while_here(receive, runtime.count(request, owner))
                 await reply.json(counted.body or reply.dialect.encode_count(counted.tokens))
                 record.status = 200
                 return
             if endpoint.embedded is not None:
-                body = await while_here(receive, runtime.embed(request, record))
-                wire = endpoint.embedded(body, request)
-                record.status = 200
-                await reply.whole(200, wire, "application/json", loss_header(record.losses))
+                await self._embed(endpoint.embedded, request, receive, reply, record)
                 return
             if endpoint.load is not None and not request.messages:
                 await runtime.catalog.route(request.model)
@@ -407,6 +413,18 @@ class App:
             if not is_detached:
                 self._done(record)
 
+    async def _embed(
+        self,
+        encode: Callable[[bytes, Request], bytes],
+        request: Request,
+        receive: Receive,
+        reply: Reply,
+        record: Record,
+    ) -> None:
+        wire = encode(await while_here(receive, self._running().embed(request, record)), request)
+        record.status = 200
+        await reply.whole(200, wire, "application/json", loss_header(record.losses))
+
     async def _socket_request(
         self,
         decode: Decode,
@@ -422,7 +440,7 @@ class App:
         except GatewayError as error:
             await self._refuse(error, reply, record)
         except Exception as cause:
-            await self._refuse(_internal(record.request_id, cause), reply, record)
+            await self._refuse(internal_error(record.request_id, cause), reply, record)
 
     async def _decoded(self, decode: Decode, body: bytes, headers: Mapping[str, str]) -> Request:
         """A request without a model gets the default model, where there is one."""
@@ -450,6 +468,8 @@ class App:
 
     def _done(self, record: Record) -> None:
         self._open -= 1
+        if record.grant is not None and self._keys is not None:
+            self._keys.settle(record)
         self._close(record)
 
     async def _ready(self, reply: Reply) -> None:
@@ -476,20 +496,3 @@ class App:
     async def _describe(self, mount: Mount, reply: Reply) -> None:
         self._running()
         await reply.json(mount.describe())
-
-
-def _internal(request_id: str, cause: Exception) -> InternalError:
-    fault = InternalError(f"something went wrong inside the gateway; the log has it under {request_id}.")
-    fault.__cause__ = cause
-    return fault
-
-
-async def _front_page(reply: Reply) -> None:
-    await reply.json(
-        b'{"name":"toolwire","paths":["/v1/chat/completions","/v1/responses","/v1/messages","/v1/models"],'
-        b'"ollama":"Ollama is running"}'  # clients of Ollama look for this text
-    )
-
-
-async def _healthy(reply: Reply) -> None:
-    await reply.json(b'{"status":"ok"}')

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from ..config.file import ServerConfig, is_loopback
 from ..errors import BadRequest, quote
+from ..memory.keys import NamedKey, hash_of
 
 # Desktop programs whose pages have an origin of their own: Obsidian, VS Code's web views.
 _KNOWN_ORIGINS = frozenset({"app://obsidian.md", "capacitor://localhost", "vscode-file://vscode-app"})
@@ -20,10 +21,11 @@ _WEB_VIEW = "vscode-webview://"  # what follows is made anew for every view
 class Guard:
     def __init__(self, config: ServerConfig) -> None:
         self.keys = [key.reveal().encode() for key in config.keys]
+        self.named: Mapping[str, NamedKey] = {}  # valid named keys by the hash of their secret
         self._origins = frozenset(config.origins)
         self._own_name = config.host
 
-    def admit(self, headers: Mapping[str, str], *, is_probe: bool = False) -> None:
+    def admit(self, headers: Mapping[str, str], *, is_probe: bool = False, path: str = "") -> None:
         """Raises BadRequest with 401 or 403. is_probe: the request only asks whether the server works, and needs no key."""
         origin, host = headers.get("origin"), headers.get("host", "")
         if origin is not None and not self._is_welcome(origin):
@@ -33,6 +35,12 @@ class Guard:
                 self._check_key(headers)
         elif not _is_local(host):
             raise _host_refused(host)
+        if (
+            self.named
+            and (key := self.named_key(headers)) is not None
+            and not key.allows_route(path.removeprefix("/v1"))
+        ):
+            raise BadRequest(f"the key {key.name} may not use {quote(path)}.", status=403, code="permission_denied")
 
     def check_host(self, headers: Mapping[str, str]) -> None:
         """Raises BadRequest with 403 where a server without keys is addressed by another name than those of this machine."""
@@ -48,6 +56,15 @@ class Guard:
                 found = key
         return found
 
+    def named_key(self, headers: Mapping[str, str]) -> NamedKey | None:
+        given = key_in(headers) if self.named else ""
+        return self.named.get(hash_of(given)) if given else None
+
+    def owner_of(self, headers: Mapping[str, str]) -> str:
+        """Whose the state of this request is; "" without a key."""
+        key = self.named_key(headers) if self.named else None
+        return owner_of(headers) if key is None else key.owner
+
     def allowed_origin(self, origin: str) -> str | None:
         """The origin, if pages from there may read our answers."""
         return origin if origin and self._is_welcome(origin) else None
@@ -60,7 +77,7 @@ class Guard:
                 status=401,
                 code="authentication_failed",
             )
-        if self.key_of(given) is None:
+        if self.key_of(given) is None and self.named_key(headers) is None:
             raise BadRequest("the key is not one of this server's keys.", status=401, code="authentication_failed")
 
     def _is_own(self, host: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ..backends.mounts import Send
 from ..dialects import FrontDialect
-from ..errors import BadRequest, GatewayError, UpstreamError, quote
+from ..errors import BadRequest, GatewayError, InternalError, quote
 from ..types import Loss
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
@@ -53,7 +53,7 @@ class Reply:
         await self.whole(200, body, "application/json")
 
     async def error(self, error: GatewayError) -> None:
-        extra: HeaderList = passed_headers(error.headers) if isinstance(error, UpstreamError) else []
+        extra: HeaderList = passed_headers(getattr(error, "headers", {}))
         if error.status == 429 and not any(name == b"retry-after" for name, _ in extra):
             extra.append((b"retry-after", b"1"))
         if isinstance(error, WrongMethod):
@@ -175,3 +175,20 @@ def debug_header(report: bytes) -> tuple[bytes, bytes]:
 def _printable(text: str) -> bytes:
     """Foreign text without characters that would end the header."""
     return _UNPRINTABLE.sub(b"?", text.encode("ascii", "replace"))
+
+
+async def front_page(reply: Reply) -> None:
+    await reply.json(
+        b'{"name":"toolwire","paths":["/v1/chat/completions","/v1/responses","/v1/messages","/v1/models"],'
+        b'"ollama":"Ollama is running"}'  # clients of Ollama look for this text
+    )
+
+
+async def healthy(reply: Reply) -> None:
+    await reply.json(b'{"status":"ok"}')
+
+
+def internal_error(request_id: str, cause: Exception) -> InternalError:
+    fault = InternalError(f"something went wrong inside the gateway; the log has it under {request_id}.")
+    fault.__cause__ = cause
+    return fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
@@ -25,6 +25,7 @@ class Record(Struct, kw_only=True):
     """Filled while the request runs. Contains no text of the conversation and no secret."""
 
     request_id: str = ""
+    key: str = ""  # the name of the client's key
     dialect: str = ""
     model: str = ""
     backend: str = ""
@@ -50,6 +51,7 @@ class Record(Struct, kw_only=True):
     usage: Usage | None = None
     losses: list[Loss] = []
     is_debugged: bool = False  # the client wants a debug report
+    grant: Any = None  # what the request has reserved of the limits of its key
     flow: FlowDraft | None = None  # where the content is recorded, if it is
 
     def fail(self, error: GatewayError) -> None:

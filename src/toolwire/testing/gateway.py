@@ -13,7 +13,7 @@ from ..backends.base import Backend
 from ..catalog.found import found_config
 from ..config.file import BackendConfig, Config, FlowsConfig, ServerConfig, StoreConfig
 from ..errors import ConfigError
-from ..server.background import BackgroundGateway
+from .background import BackgroundGateway
 
 _NAME = "replay"
 _MAX_BODY_KB = 64 * 1024

@@ -12,7 +12,7 @@ from tests.check.broken_server import broken_server
 from tests.check.damages import drop_call_id, stream_values
 from toolwire.cli.app import run
 from toolwire.config.file import BackendConfig, Config, with_backends
-from toolwire.server.background import BackgroundGateway
+from toolwire.testing.background import BackgroundGateway
 
 
 @pytest.fixture(autouse=True)

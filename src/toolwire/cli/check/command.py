@@ -138,7 +138,7 @@ async def _through_gateway(
     """The same endpoint behind the gateway, by dialect of the client. Only if the endpoint itself has faults or fewer dialects."""
     if target.is_own:
         return {}
-    from ...server.background import BackgroundGateway
+    from ...testing.background import BackgroundGateway
 
     report = reports[0]
     endpoint = replace(_endpoint(target, report.dialect), name=_NAME, models=(report.model,))
@@ -171,7 +171,7 @@ def _target(target: str, dialect: str | None, model: str, key: str, config: Conf
     if backend.kind in DIALECT_OF and dialect in (None, "all", DIALECT_OF[backend.kind]):
         yield CheckTarget(shown=target, endpoints=(backend,), model=model)
         return
-    from ...server.background import BackgroundGateway
+    from ...testing.background import BackgroundGateway
 
     with BackgroundGateway(with_backends(Config(server=ServerConfig()), (backend,))) as gateway:
         endpoints = tuple(

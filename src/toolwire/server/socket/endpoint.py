@@ -30,7 +30,7 @@ class ResponsesSocket:
         await receive()
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
-            self._guard.admit(headers)
+            self._guard.admit(headers, path="/responses")
             if self._settings is None:
                 raise _unavailable()
         except BadRequest as error:

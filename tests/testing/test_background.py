@@ -7,7 +7,7 @@ from urllib.request import urlopen
 import pytest
 
 from toolwire.config.file import BackendConfig, Config, ServerConfig, with_backends
-from toolwire.server.background import BackgroundGateway
+from toolwire.testing.background import BackgroundGateway
 
 CONFIG = with_backends(Config(server=ServerConfig(host="0.0.0.0", port=1)), (BackendConfig(name="demo", kind="demo"),))
 

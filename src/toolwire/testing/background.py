@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ..backends.base import Backend
 from ..config.file import Config, StoreConfig
 from ..errors import InternalError
-from .app import App
-from .launch import Server, options
+from ..server.app import App
+from ..server.launch import Server, options
 
 _STOP_SECONDS = 10.0
 

@@ -1,0 +1,90 @@
+"""Named keys in a running gateway: which key a request has, what it may do, and what it has used."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+
+from ..errors import BadRequest, GatewayError, quote
+from ..memory.keys import KeyDirectory, NamedKey
+from ..memory.reservations import KeyLimits, Reservation
+from ..memory.store import Store
+from ..telemetry import Record
+from ..types import Request
+from .auth import Guard
+
+_REFRESH_SECONDS = 2.0  # until a new or revoked key takes effect
+_RENEW_EVERY = 10  # refreshes between two renewals of reservations
+
+
+class KeyAccess:
+    """Keeps the keys of the guard up to date. say: writes to the log."""
+
+    def __init__(self, store: Store, guard: Guard, say: Callable[..., None]) -> None:
+        self._directory = KeyDirectory(store, time.time)
+        self._limits = KeyLimits(store)
+        self._guard = guard
+        self._say = say
+        self._task: asyncio.Task[None] | None = None
+        self._settling: set[asyncio.Task[None]] = set()
+        self._is_down = False
+
+    async def start(self) -> None:
+        await self._refresh()
+        self._task = asyncio.create_task(self._run(), name="keys")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        if self._settling:
+            await asyncio.wait(self._settling)
+
+    async def admit(self, key: NamedKey, request: Request, size: int, record: Record) -> None:
+        """Raises BadRequest with 403 or 429, and GatewayError with 503 if the store of a limited key is down."""
+        record.key = key.name
+        if not key.allows_model(request.model):
+            model = quote(request.model)
+            raise BadRequest(f"the key {key.name} may not use the model {model}.", status=403, code="permission_denied")
+        record.grant = await self._limits.reserve(key, size, request.max_tokens) if key.is_limited else key
+
+    def settle(self, record: Record) -> None:
+        """The request has ended. What it used is written in the background."""
+        grant, record.grant = record.grant, None
+        task = asyncio.create_task(self._settle(grant, record))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+
+    async def _settle(self, grant: object, record: Record) -> None:
+        try:
+            if isinstance(grant, Reservation):
+                is_answered = bool(record.first_byte) or record.outcome == "client_gone"
+                await self._limits.settle(grant, record.usage, is_answered=is_answered)
+            elif isinstance(grant, NamedKey) and record.usage is not None:
+                await self._limits.count(grant, record.usage)
+        except GatewayError as error:
+            self._say(
+                "warning", f"the usage of the key {record.key} could not be stored: {error.message}", record.request_id
+            )
+
+    async def _run(self) -> None:
+        count = 0
+        while True:
+            await asyncio.sleep(_REFRESH_SECONDS)
+            await self._refresh()
+            count += 1
+            if count % _RENEW_EVERY == 0 and self._guard.named:
+                with contextlib.suppress(GatewayError):
+                    await self._limits.renew()
+
+    async def _refresh(self) -> None:
+        """While the store is down, the keys stay as they are."""
+        try:
+            self._guard.named = await self._directory.by_hash()
+            self._is_down = False
+        except GatewayError as error:
+            if not self._is_down:
+                self._say("warning", f"the named keys could not be read: {error.message}")
+            self._is_down = True

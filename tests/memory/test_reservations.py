@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from toolwire.memory.keys import NamedKey
+from toolwire.memory.reservations import ALIVE_SECONDS, HOLDS, KeyLimits, RateLimited
+from toolwire.memory.store.memory import MemoryStore
+from toolwire.types import Usage
+
+
+def key(**limits: Any) -> NamedKey:
+    return NamedKey(id="k1", name="ann", hash="h", created=0.0, **limits)
+
+
+class Clock:
+    def __init__(self, now: float = 1_763_456_430.0) -> None:
+        self.now = now
+        self.slept = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept += seconds
+
+
+class Harness:
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.store = MemoryStore(max_bytes=1 << 20, max_age=1e9, clock=self.clock)
+        self.limits = self.process()
+
+    def process(self) -> KeyLimits:
+        """Another process on the same store."""
+        return KeyLimits(self.store, self.clock, self.clock.sleep)
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+def test_exactly_the_limit_is_admitted_in_a_window_by_all_processes(harness: Harness) -> None:
+    async def attempt(limits: KeyLimits) -> bool:
+        try:
+            await limits.reserve(key(requests_per_minute=10), 100, 10)
+        except RateLimited:
+            return False
+        return True
+
+    async def run() -> None:
+        processes = [harness.process() for _ in range(4)]
+        admitted = await asyncio.gather(*(attempt(processes[number % 4]) for number in range(50)))
+        assert sum(admitted) == 10
+        harness.clock.now += 60
+        assert await attempt(harness.limits)
+
+    asyncio.run(run())
+
+
+def test_a_refusal_says_when_to_try_again(harness: Harness) -> None:
+    async def run() -> None:
+        await harness.limits.reserve(key(requests_per_minute=1), 100, 10)
+        await harness.limits.reserve(key(requests_per_minute=1), 100, 10)
+
+    with pytest.raises(RateLimited, match="the key ann may send 1 requests per minute") as caught:
+        asyncio.run(run())
+    assert caught.value.status == 429
+    assert int(caught.value.headers["retry-after"]) == 31
+
+
+def test_a_settled_request_counts_what_it_used(harness: Harness) -> None:
+    async def run() -> None:
+        limits, one = harness.limits, key(budget=1000)
+        held = await limits.reserve(one, 400, 500)
+        assert await limits.used(one) == 600
+        await limits.settle(held, Usage(input=120, output=30), is_answered=True)
+        assert await limits.used(one) == 150
+        await limits.settle(held, Usage(input=120, output=30), is_answered=True)
+        assert await limits.used(one) == 150, "a second settlement changes nothing"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("is_answered", "used"), [(True, 600), (False, 0)])
+def test_without_usage_an_answer_keeps_its_reservation(harness: Harness, is_answered: bool, used: int) -> None:
+    async def run() -> int:
+        held = await harness.limits.reserve(key(budget=1000), 400, 500)
+        await harness.limits.settle(held, None, is_answered=is_answered)
+        return await harness.limits.used(key(budget=1000))
+
+    assert asyncio.run(run()) == used
+
+
+def test_a_budget_is_never_exceeded_and_begins_again_with_its_period(harness: Harness) -> None:
+    async def run() -> None:
+        limits, one = harness.limits, key(budget=1000, period="day")
+        await limits.reserve(one, 0, 900)
+        with pytest.raises(RateLimited, match="budget of 1000 tokens for this day"):
+            await limits.reserve(one, 0, 200)
+        harness.clock.now += 86400
+        await limits.reserve(one, 0, 200)
+
+    asyncio.run(run())
+
+
+def test_streams_are_free_again_after_the_end(harness: Harness) -> None:
+    async def run() -> None:
+        limits, one = harness.limits, key(streams=1)
+        held = await limits.reserve(one, 0, 1)
+        with pytest.raises(RateLimited, match="1 requests open at once"):
+            await limits.reserve(one, 0, 1)
+        assert harness.clock.slept >= 1.0, "the end of the last request is waited for"
+        await limits.settle(held, None, is_answered=False)
+        await limits.reserve(one, 0, 1)
+
+    asyncio.run(run())
+
+
+def test_the_streams_of_a_dead_process_are_released_and_its_tokens_stay_counted(harness: Harness) -> None:
+    async def run() -> None:
+        one = key(streams=1, budget=1000)
+        await harness.process().reserve(one, 0, 100)
+        harness.clock.now += ALIVE_SECONDS / 2
+        await harness.limits.renew()
+        assert len(await harness.store.records(HOLDS)) == 1
+        harness.clock.now += ALIVE_SECONDS
+        await asyncio.gather(harness.limits.renew(), harness.process().renew())
+        assert await harness.store.records(HOLDS) == []
+        assert await harness.limits.used(one) == 100
+        await harness.limits.reserve(one, 0, 100)
+
+    asyncio.run(run())
+
+
+def test_a_live_process_keeps_its_reservations(harness: Harness) -> None:
+    async def run() -> None:
+        await harness.limits.reserve(key(streams=1), 0, 100)
+        for _ in range(5):
+            harness.clock.now += ALIVE_SECONDS / 2
+            await harness.limits.renew()
+            await harness.process().renew()
+        assert len(await harness.store.records(HOLDS)) == 1
+
+    asyncio.run(run())

@@ -1,0 +1,114 @@
+"""Named keys on a running gateway, through HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.harness import Answer, Gateway, ask, gateway, wait_until
+from toolwire.config.file import BackendConfig, Config, ServerConfig, StoreConfig, with_backends
+from toolwire.config.secret import Secret
+from toolwire.memory.keys import KeyDirectory, NamedKey
+from toolwire.memory.store import Store, store_for
+
+pytestmark = pytest.mark.slow
+
+OWNER = "owner-key-0123456789"
+BODY = {"model": "demo/echo-tools", "messages": [{"role": "user", "content": "Hello."}]}
+
+
+def in_store(path: Path, work: Any) -> Any:
+    """What another process does with the store."""
+
+    async def run() -> Any:
+        store: Store = store_for(StoreConfig(path=str(path))).store
+        try:
+            return await work(KeyDirectory(store, time.time))
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+def create(path: Path, name: str, **limits: Any) -> str:
+    draft = NamedKey(id="", name=name, hash="", created=0.0, **limits)
+    secret: str = in_store(path, lambda directory: directory.create(draft))[1]
+    return secret
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def server(path: Path) -> Iterator[Gateway]:
+    config = Config(server=ServerConfig(keys=(Secret(OWNER),), default="demo"), store=StoreConfig(path=str(path)))
+    create(path, "first")
+    with gateway(with_backends(config, (BackendConfig(name="demo", kind="demo"),))) as running:
+        yield running
+
+
+def post(server: Gateway, key: str, body: dict[str, Any] = BODY, path: str = "/v1/chat/completions") -> Answer:
+    return ask(server.port, "POST", path, body, {"authorization": f"Bearer {key}"})
+
+
+def test_a_new_key_works_and_a_revoked_one_does_not_without_a_restart(server: Gateway, path: Path) -> None:
+    assert post(server, "tw-wrong").status == 401
+    assert post(server, OWNER).status == 200
+    secret = create(path, "ann")
+    wait_until(lambda: post(server, secret).status == 200)
+    in_store(path, lambda directory: directory.revoke("ann"))
+    wait_until(lambda: post(server, secret).status == 401)
+
+
+def test_a_key_may_use_its_models_and_routes_alone(server: Gateway, path: Path) -> None:
+    secret = create(path, "ann", models=("demo/*",), routes=("/chat/*",))
+    wait_until(lambda: post(server, secret).status == 200)
+    refused = post(server, secret, BODY | {"model": "other"})
+    assert refused.status == 403
+    assert b"the key ann may not use the model" in refused.body
+    assert post(server, secret, BODY | {"max_tokens": 5}, "/v1/messages").status == 403
+
+
+def test_a_limit_is_exact_under_concurrency_and_refused_in_the_dialect(server: Gateway, path: Path) -> None:
+    secret = create(path, "ann", budget=100_000, requests_per_minute=5)
+    wait_until(lambda: post(server, secret, BODY | {"model": "demo/echo-tools"}).status != 401)
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: post(server, secret, BODY | {"max_tokens": 5}, "/v1/messages"), range(20)))
+    statuses = [answer.status for answer in answers]
+    assert statuses.count(200) <= 5
+    assert set(statuses) <= {200, 429}
+    refused = next(answer for answer in answers if answer.status == 429)
+    assert b'"type":"error"' in refused.body
+    assert b"rate_limit_error" in refused.body
+    assert 1 <= int(refused.headers["retry-after"]) <= 61
+
+
+def test_the_tokens_of_a_key_equal_those_of_its_answers(server: Gateway, path: Path) -> None:
+    from toolwire.memory.reservations import KeyLimits
+
+    secret = create(path, "ann", budget=1_000_000)
+    wait_until(lambda: ask(server.port, "GET", "/v1/models", None, {"authorization": f"Bearer {secret}"}).status == 200)
+    used = 0
+    for number in range(10):
+        stream = {"stream": True, "stream_options": {"include_usage": True}} if number % 2 else {}
+        answer = post(server, secret, BODY | stream)
+        text = answer.body.decode()
+        used += int(text.rpartition('"total_tokens":')[2].partition(",")[0].strip("}]\n dat[DONE:"))
+
+    async def total() -> int:
+        store = store_for(StoreConfig(path=str(path))).store
+        try:
+            (key,) = [one for one in await KeyDirectory(store, time.time).all() if one.name == "ann"]
+            return await KeyLimits(store).used(key)
+        finally:
+            await store.close()
+
+    wait_until(lambda: asyncio.run(total()) == used)

@@ -205,6 +205,16 @@ def test_back_ends_without_embeddings_refuse_them(stage: Stage) -> None:
     assert (old.status, list(json.loads(old.body))) == (400, ["error"])
 
 
+def test_embeddings_are_counted(stage: Stage) -> None:
+    stage.upstream.on("m", [reply(200, EMBEDDED)])
+    labels = {"dialect": "chat", "backend": "responses", "outcome": "ok"}
+    before = stage.metric("toolwire_requests_total", **labels)
+    tokens = stage.metric("toolwire_tokens_total", backend="responses", kind="input")
+    assert ask(stage.server.port, "POST", "/v1/embeddings", {"model": "responses/m", "input": "a"}).status == 200
+    stage.wait_metric(before + 1, "toolwire_requests_total", **labels)
+    stage.wait_metric(tokens + 5, "toolwire_tokens_total", backend="responses", kind="input")
+
+
 def test_an_error_of_embeddings_is_passed_on(stage: Stage) -> None:
     stage.upstream.on("m", [reply(404, b'{"error":{"message":"no such model"}}')])
     answer = ask(stage.server.port, "POST", "/v1/embeddings", {"model": "chat/m", "input": "a"})

@@ -33,7 +33,7 @@ def test_no_two_dialects_have_a_path_in_common() -> None:
     paths = [path for dialect in FRONTS.values() for path in dialect.routes]
     assert sorted(paths) == [
         *(f"/api/{name}" for name in ("chat", "embed", "embeddings", "generate", "ps", "pull", "show", "tags", "version")),
-        "/chat/completions", "/embeddings", "/messages", "/messages/count_tokens", "/responses",
+        "/chat/completions", "/embeddings", "/messages", "/messages/count_tokens", "/responses", "/responses/compact",
     ]  # fmt: skip
     assert not any(dialect.match(path, b"") for dialect in FRONTS.values() for path in paths)
 

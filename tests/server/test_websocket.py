@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.server.wire import Wire
+from tests.virtual_clock import run_virtually
 from toolwire.backends.mounts import SHUTDOWN, Receive, Send
 from toolwire.server.websocket import WebSocketConnection
 from toolwire.wire.websocket import (
@@ -237,3 +238,42 @@ def test_the_application_hears_when_the_server_is_to_end() -> None:
         assert event.is_set()
 
     run_connection(play)
+
+
+def test_a_client_that_reads_nothing_for_minutes_is_disconnected() -> None:
+    async def main() -> None:
+        stage = Stage(Echo(), {}, 1000)
+        await stage.hear()
+        stage.socket.pause_writing()
+        await asyncio.sleep(200)
+        stage.socket.resume_writing()
+        await asyncio.sleep(200)
+        assert stage.wire.ended == ""
+        stage.socket.pause_writing()
+        await asyncio.sleep(301)
+        assert stage.wire.ended == "aborted"
+        await stage.end()
+
+    run_virtually(main())
+
+
+def test_compression_is_agreed_on_where_the_application_wants_it() -> None:
+    async def accept(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept", "compression": True})
+        await send({"type": "websocket.send", "text": "a" * 5000})
+        await send({"type": "websocket.ping"})
+        await receive()
+        await receive()
+
+    async def main() -> None:
+        stage = Stage(accept, {"sec-websocket-extensions": "permessage-deflate"}, 10_000)
+        await stage.hear()
+        assert b"sec-websocket-extensions: permessage-deflate" in stage.wire.written
+        assert len(stage.wire.written) < 1000
+        reader = FrameReader()
+        reader.is_deflating = True
+        found = list(reader.feed(stage.wire.written.partition(b"\r\n\r\n")[2]))
+        assert found == [Incoming(TEXT, b"a" * 5000), Incoming(PING, b"")]
+        await stage.end()
+
+    asyncio.run(main())

@@ -50,8 +50,9 @@ from .logs import Log
 from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod, front_page, healthy, internal_error, loss_header, unlisted_header
 from .socket.connection import SocketSettings
-from .socket.endpoint import PATHS as SOCKET_PATHS
 from .socket.endpoint import ResponsesSocket
+from .socket.requests import PATHS as SOCKET_PATHS
+from .socket.requests import SocketRequests
 from .state import StateApi, is_stateful
 from .state.query import StateQuery, query_in
 from .stats_writer import Recorder
@@ -142,8 +143,14 @@ class App:
         self._is_ready = True
 
     def _response_sockets(self, answers: AnswerMemory) -> dict[str, ResponsesSocket]:
+        requests = SocketRequests(
+            endpoint=PATHS["/responses"][1],
+            answer=self._model_request,
+            refuse=self._refuse,
+            flows=self._flows,
+        )
         settings = SocketSettings(
-            respond=self._socket_request, decode=self._decoded, answers=answers, max_bytes=self._limit
+            respond=requests.respond, decode=self._decoded, answers=answers, max_bytes=self._limit
         )
         is_on = self._config.server.websocket
         socket = ResponsesSocket(self._guard, self._log.say, self._limit, settings if is_on else None)
@@ -424,23 +431,6 @@ class App:
         wire = encode(await while_here(receive, self._running().embed(request, record)), request)
         record.status = 200
         await reply.whole(200, wire, "application/json", loss_header(record.losses))
-
-    async def _socket_request(
-        self,
-        decode: Decode,
-        headers: Mapping[str, str],
-        receive: Receive,
-        reply: Reply,
-        record: Record,
-        history: History,
-    ) -> None:
-        """One request of a WebSocket: as one of POST, but its errors are messages."""
-        try:
-            await self._model_request(PATHS["/responses"][1], decode, headers, receive, reply, record, history)
-        except GatewayError as error:
-            await self._refuse(error, reply, record)
-        except Exception as cause:
-            await self._refuse(internal_error(record.request_id, cause), reply, record)
 
     async def _decoded(self, decode: Decode, body: bytes, headers: Mapping[str, str]) -> Request:
         """A request without a model gets the default model, where there is one."""

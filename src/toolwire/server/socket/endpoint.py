@@ -11,8 +11,7 @@ from ...errors import BadRequest
 from ...ids import new_id
 from ..auth import Guard
 from .connection import ResponsesConnection, SocketSettings
-
-PATHS = ("/v1/responses", "/responses")
+from .requests import PATHS
 
 
 class ResponsesSocket:

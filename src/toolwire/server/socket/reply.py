@@ -31,10 +31,13 @@ class SocketReply(Reply):
         self._lane = b'"stream_id":' + encode(stream_id) + b"," if stream_id else b""
 
     async def start(self, status: int, headers: HeaderList) -> None:
-        """A message has no head."""
+        """A message has no head; it is only for the record of the request."""
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def error(self, error: GatewayError) -> None:
-        await self._message(error_event(error, self._request_id))
+        await self.start(error.status, [])
+        event = error_event(error, self._request_id)
+        await self.send({"type": "http.response.body", "body": b"event: error\ndata: " + event + b"\n\n"})
 
     async def event(self, value: JsonObject) -> None:
         await self._message(encode(value))

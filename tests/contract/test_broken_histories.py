@@ -34,8 +34,10 @@ UPSTREAMS = {
     "chat": BackendConfig(name="chat", kind="openai-chat", base_url="https://api.openai.com/v1"),
     "responses": BackendConfig(name="responses", kind="openai-responses", base_url="https://api.openai.com/v1"),
     "messages": BackendConfig(name="messages", kind="anthropic", base_url="https://api.anthropic.com"),
+    "gemini": BackendConfig(name="gemini", kind="gemini", base_url="https://generativelanguage.googleapis.com"),
 }
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+UNREADABLE = "compaction_unreadable"
 TRANSPORT = Transport()
 BACKENDS: dict[str, Backend] = {name: build(config, TRANSPORT) for name, config in UPSTREAMS.items()}
 PREPARATION = Preparation()
@@ -70,14 +72,20 @@ def outcome(numbers: range, upstreams: int = len(CLIENTS)) -> Outcome:
         except BadRequest as error:
             found.undecoded[f"{broken.client} {error.where}: {error.message}"] += 1
             continue
-        for dialect in [*CLIENTS, *CLIENTS][number // 3 % 3 :][:upstreams]:
+        for dialect in [*CLIENTS, *CLIENTS][number // len(CLIENTS) % len(CLIENTS) :][:upstreams]:
             name = f"case({number}) {broken.client} -> {dialect}, {', '.join(broken.ways)}"
-            body = sent(request, dialect)
+            try:
+                body = sent(request, dialect)
+            except BadRequest as error:
+                if error.code != UNREADABLE:  # a summary that only its own provider can read
+                    raise
+                continue
             try:
                 judge(dialect, json.loads(body), broken.client)
             except Refused as refusal:
                 found.refused.append(f"{name}: {refusal.where} {refusal.words}")
-            if gone := broken.words - marks_in(body.decode()):
+            is_summed_up = broken.client == "messages" and "summary_instead" in broken.ways  # what is before it is gone
+            if (gone := broken.words - marks_in(body.decode())) and not is_summed_up:
                 found.lost.append(f"{name}: {sorted(gone)}")
     return found
 
@@ -85,8 +93,8 @@ def outcome(numbers: range, upstreams: int = len(CLIENTS)) -> Outcome:
 def check(found: Outcome) -> None:
     assert found.refused == []
     assert found.lost == []
-    # Who sends no message at all is told so, as its own provider would.
-    assert {words.split(":")[0] for words in found.undecoded} <= {"messages messages"}
+    # A request without any message is refused, as by its own provider.
+    assert {words.split(":")[0] for words in found.undecoded} <= {"messages messages", "gemini contents"}
 
 
 def test_H032_H033_H034_H035_H038_H039_H040_H041_H042_H075_H076_H139_H140_no_provider_rejects_a_repaired_history() -> (
@@ -150,13 +158,16 @@ def test_broken_histories_go_through_the_running_gateway() -> None:
         )
         with gateway(Config(server=server_config(), backends=backends)) as running:
             for number in range(SERVED):
-                broken, dialect = case(number), CLIENTS[number // 3 % 3]
+                broken, dialect = case(number), CLIENTS[number // len(CLIENTS) % len(CLIENTS)]
                 upstream.expect(broken.client)
                 kept = {"store": False} if broken.client == "responses" else {}  # else it would be kept here as well
                 body = {**broken.body, **kept, "model": f"{dialect}/m"}
-                answer = ask(running.port, "POST", PATHS[broken.client], body)
+                path = PATHS.get(broken.client, f"/v1beta/models/{dialect}/m:generateContent")
+                answer = ask(running.port, "POST", path, body)
                 told = f"case({number}) {broken.client} -> {dialect}, {broken.ways}: {answer.body[:300]!r}"
-                if answer.status == 400 and b"expected at least one message" in answer.body:
+                if answer.status == 400 and (
+                    b"expected at least one" in answer.body or UNREADABLE.encode() in answer.body
+                ):
                     continue
                 assert answer.status == 200, told
                 assert b"Fine." in answer.body, told

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract.strict.proofs import encrypted_of, signature_of
-from tests.contract.strict.refusals import Refused, anthropic_body, openai_body
+from tests.contract.strict.refusals import Refused, anthropic_body, gemini_body, openai_body
 from tests.contract.strict.upstream import CHECKS
 
 SCHEMA = {"type": "object", "properties": {}}
@@ -62,7 +62,30 @@ RESPONSES: dict[str, Any] = {
         {"type": "custom_tool_call_output", "call_id": "c2", "output": "2"},
     ],
 }
-RIGHT = {"chat": CHAT, "messages": MESSAGES, "responses": RESPONSES}
+GEMINI: dict[str, Any] = {
+    "systemInstruction": {"parts": [{"text": "Be brief."}]},
+    "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": SCHEMA}]}],
+    "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+    "contents": [
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {
+            "role": "model",
+            "parts": [
+                {"text": "hm", "thought": True, "thoughtSignature": "c2ln"},
+                {"functionCall": {"id": "c1", "name": "f", "args": {}}},
+                {"functionCall": {"id": "c2", "name": "g", "args": {}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"id": "c1", "name": "f", "response": {"output": "1"}}},
+                {"functionResponse": {"id": "c2", "name": "g", "response": {"output": "2"}}},
+            ],
+        },
+    ],
+}
+RIGHT = {"chat": CHAT, "messages": MESSAGES, "responses": RESPONSES, "gemini": GEMINI}
 
 GONE = object()
 # Dialect, the path of what is changed, what it becomes, and words of the refusal.
@@ -142,6 +165,38 @@ FAULTS: list[tuple[str, list[Any], Any, str]] = [
     ("responses", ["input"], [], "Missing required parameter: 'input'"),
     ("responses", ["max_output_tokens"], 5, "integer below minimum"),
     ("responses", ["tools", 0, "strict"], GONE, "'additionalProperties' is required"),
+    ("gemini", ["contents"], [], "contents is not specified"),
+    ("gemini", ["contents", 0], GONE, "comes immediately after a user turn"),
+    ("gemini", ["contents", 0, "role"], "system", "use a valid role"),
+    ("gemini", ["contents", 0, "parts"], [], "parts must not be empty"),
+    ("gemini", ["contents", 0, "parts", 0], {"text": "a", "inlineData": {}}, "required oneof field 'data'"),
+    ("gemini", ["contents", 0, "parts", 0], {"type": "text", "text": "a"}, 'Unknown name "type"'),
+    ("gemini", ["contents", 1, "parts", 1, "functionCall", "args"], [1], "google.protobuf.Struct"),
+    ("gemini", ["contents", 1, "parts", 1, "functionCall", "name"], "1f", "Must start with a letter"),
+    ("gemini", ["contents", 1, "parts", 2], GONE, "the number of function response parts is equal"),
+    ("gemini", ["contents", 1], GONE, "comes immediately after a function call turn"),
+    ("gemini", ["contents", 1, "role"], "user", "only in a turn with role model"),
+    ("gemini", ["contents", 2], GONE, "the number of function response parts is equal"),
+    ("gemini", ["contents", 2, "role"], "model", "only in a turn with role user"),
+    ("gemini", ["contents", 2, "parts", 0], {"text": "a"}, "the number of function response parts is equal"),
+    ("gemini", ["contents", 2, "parts", 0, "functionResponse", "id"], "c2", "does not match the function call"),
+    ("gemini", ["contents", 2, "parts", 0, "functionResponse", "name"], "g", "does not match the function call"),
+    ("gemini", ["contents", 2, "parts", 0, "functionResponse", "name"], "", "Name cannot be empty"),
+    ("gemini", ["contents", 2, "parts", 0, "functionResponse", "response"], "1", "google.protobuf.Struct"),
+    ("gemini", ["generationConfig"], {"max_output": 1}, 'Unknown name "max_output"'),
+    ("gemini", ["generationConfig"], {"temperature": 3}, "range [0.0, 2.0]"),
+    (
+        "gemini",
+        ["toolConfig", "functionCallingConfig", "mode"],
+        "AUTO",
+        "only be set when function calling mode is ANY",
+    ),
+    ("gemini", ["toolConfig", "functionCallingConfig", "mode"], "any", "Invalid value"),
+    ("gemini", ["toolConfig", "functionCallingConfig", "allowedFunctionNames"], ["x"], "not declared"),
+    ("gemini", ["tools"], GONE, "without function_declarations"),
+    ("gemini", ["tools"], GEMINI["tools"] * 2, "Duplicate function declaration"),
+    ("gemini", ["tools", 0, "functionDeclarations", 0, "parameters"], SCHEMA, "mutually exclusive"),
+    ("gemini", ["user"], "x", 'Unknown name "user"'),
 ]
 
 
@@ -209,3 +264,4 @@ def test_a_refusal_has_the_providers_form() -> None:
         b'{"error": {"message": "No.", "type": "invalid_request_error", "param": "messages", "code": "bad"}}'
     )
     assert b'"message": "messages.0: No."' in anthropic_body(Refused("No.", "messages.0"))
+    assert b'"status": "INVALID_ARGUMENT"' in gemini_body(Refused("No."))

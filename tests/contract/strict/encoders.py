@@ -150,6 +150,54 @@ def _object(text: str) -> Any:
     return value if isinstance(value, dict) else {"value": value}
 
 
+class Gemini:
+    """Parts of one role share a content, unless they are split. Some clients send ids, some do not."""
+
+    def __init__(self, random: Random, parting: float) -> None:
+        self._random = random
+        self._parting = parting
+        self._has_ids = random.random() < 0.7
+
+    def contents(self, items: list[Item]) -> list[dict[str, Any]]:
+        out: list[dict[str, Any]] = []
+        was_result = False
+        for item in items:
+            if item.kind in ("approval", "permit") or (item.kind in ("system", "developer") and not out):
+                continue
+            role = "model" if item.is_answer and item.place != "user" else "user"
+            is_result = item.kind == "result"
+            is_new = not out or out[-1]["role"] != role or (role == "user" and is_result != was_result)
+            if is_new or self._random.random() < self._parting:
+                out.append({"role": role, "parts": []})
+            out[-1]["parts"] += self._parts(item)
+            was_result = is_result
+        return out
+
+    def _parts(self, item: Item) -> list[dict[str, Any]]:
+        own = {"id": item.id} if self._has_ids else {}
+        match item.kind:
+            case "call":
+                return [{"functionCall": {**own, "name": item.name, "args": _object(item.text)}}]
+            case "result":
+                given = {"error" if item.is_error else self._random.choice(("output", "result")): item.text}
+                response = {**own, "name": item.name, "response": given}
+                if item.has_image:
+                    response["parts"] = [_blob()]
+                return [{"functionResponse": response}]
+            case "think":
+                thought: dict[str, Any] = {"text": item.text, "thought": True}
+                return [thought | ({"thoughtSignature": encrypted_of(item.text)} if item.proof == "right" else {})]
+            case "use":
+                return [{"executableCode": {"language": "PYTHON", "code": f"print('{item.text}')"}}]
+            case "outcome":
+                return [{"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": item.text}}]
+        return [{"text": item.text}, *([_blob()] if item.has_image else [])]
+
+
+def _blob() -> dict[str, Any]:
+    return {"inlineData": {"mimeType": "image/png", "data": PIXEL}}
+
+
 class Responses:
     """Every item separately; item ids are present or not, depending on the client."""
 

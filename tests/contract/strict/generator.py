@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from tests.contract.strict.conversation import TOOLS, Item, Talk
 from tests.contract.strict.damage import WAYS
-from tests.contract.strict.encoders import Chat, Messages, Responses
+from tests.contract.strict.encoders import Chat, Gemini, Messages, Responses
 
-DIALECTS = ("chat", "responses", "messages")
+DIALECTS = ("chat", "responses", "messages", "gemini")
 _MARKS = re.compile(r"wd\d+q")
 _SCHEMA: dict[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 _TYPED: dict[str, dict[str, Any]] = {
@@ -41,7 +41,7 @@ def marks_in(text: str) -> set[str]:
 
 def case(number: int, *, is_broken: bool = True) -> Case:
     random = Random(number)
-    client = DIALECTS[number % 3]
+    client = DIALECTS[number % len(DIALECTS)]
     asks = _Asked(random.random() < 0.3, not is_broken or random.random() < 0.8, 0.0)
     talk = Talk(random, client, 1.0 if asks.is_thinking else 0.4)
     items = talk.conversation()
@@ -52,7 +52,8 @@ def case(number: int, *, is_broken: bool = True) -> Case:
     if is_broken and random.random() < 0.1:
         ways.append("parted")
         asks = asks._replace(parting=0.2)
-    body = {"chat": _chat, "responses": _responses, "messages": _messages}[client](random, items, asks)
+    write = {"chat": _chat, "responses": _responses, "messages": _messages, "gemini": _gemini}[client]
+    body = write(random, items, asks)
     return Case(number, client, tuple(ways), {"model": "m", **body})
 
 
@@ -109,4 +110,21 @@ def _messages(random: Random, items: list[Item], asked: _Asked) -> dict[str, Any
         if random.random() < 0.2:
             forced = () if asked.is_thinking else ({"type": "any"}, {"type": "tool", "name": random.choice(TOOLS)})
             body["tool_choice"] = random.choice(({"type": "auto"}, {"type": "none"}, *forced))
+    return body
+
+
+def _gemini(random: Random, items: list[Item], asked: _Asked) -> dict[str, Any]:
+    body: dict[str, Any] = {"contents": Gemini(random, asked.parting).contents(items)}
+    if system := Messages(random, 0.0).system(items):
+        body["systemInstruction"] = {"parts": [{"text": system}]}
+    if asked.is_thinking:
+        body["generationConfig"] = {"thinkingConfig": {"includeThoughts": True, "thinkingBudget": 2048}}
+    if asked.has_tools:
+        declared = [{"name": name, "description": name, "parametersJsonSchema": _SCHEMA} for name in TOOLS]
+        body["tools"] = [{"functionDeclarations": declared}]
+        if random.random() < 0.2:
+            named = {"mode": "ANY", "allowedFunctionNames": [random.choice(TOOLS)]}
+            body["toolConfig"] = {
+                "functionCallingConfig": random.choice(({"mode": "AUTO"}, {"mode": "ANY"}, {"mode": "NONE"}, named))
+            }
     return body

@@ -39,5 +39,9 @@ def anthropic_body(refusal: Refused) -> bytes:
     return json.dumps({"type": "error", "error": error, "request_id": "req_011strict"}).encode()
 
 
+def gemini_body(refusal: Refused) -> bytes:
+    return json.dumps({"error": {"code": 400, "message": refusal.words, "status": "INVALID_ARGUMENT"}}).encode()
+
+
 def names(text: str) -> frozenset[str]:
     return frozenset(text.split())

@@ -17,12 +17,12 @@ from typing import (
 )
 
 from anthropic.types import MessageParam
-from google.genai.types import Content
 from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 from pydantic import ValidationError
 from typing_extensions import get_type_hints, is_typeddict
 
+from tests.contract.sdk.google import Content
 from tests.contract.strict.refusals import Refused
 
 _ITEMS: dict[str, tuple[str, Any]] = {

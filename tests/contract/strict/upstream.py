@@ -1,4 +1,4 @@
-"""Three providers on one local port: each rejects what the real one rejects, and otherwise answers with a short text."""
+"""Four providers on one local port: each rejects what the real one rejects, and otherwise answers with a short text."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-from tests.contract.strict import chat, messages, responses
-from tests.contract.strict.refusals import Refused, anthropic_body, openai_body
+from tests.contract.strict import chat, gemini, messages, responses
+from tests.contract.strict.refusals import Refused, anthropic_body, gemini_body, openai_body
 
-CHECKS: dict[str, Callable[..., None]] = {"chat": chat.check, "responses": responses.check, "messages": messages.check}
+CHECKS: dict[str, Callable[..., None]] = {
+    "chat": chat.check,
+    "responses": responses.check,
+    "messages": messages.check,
+    "gemini": gemini.check,
+}
 # Accepted from clients of the provider's own dialect: their requests are forwarded unchanged.
 OWN: dict[str, dict[str, bool]] = {
     "chat": {"has_pictures": True},
     "responses": {},
     "messages": {"has_system": True, "needs_tools": False},
+    "gemini": {"is_own": True},
 }
 _PATHS = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
-_BODIES = {"chat": openai_body, "responses": openai_body, "messages": anthropic_body}
+_BODIES = {"chat": openai_body, "responses": openai_body, "messages": anthropic_body, "gemini": gemini_body}
 _USAGE = {"input_tokens": 9, "output_tokens": 2}
 ANSWERS: dict[str, dict[str, Any]] = {
     "chat": {
@@ -58,6 +64,14 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "stop_sequence": None,
         "usage": _USAGE,
     },
+    "gemini": {
+        "candidates": [
+            {"index": 0, "content": {"role": "model", "parts": [{"text": "Fine."}]}, "finishReason": "STOP"}
+        ],
+        "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 2, "totalTokenCount": 11},
+        "modelVersion": "m",
+        "responseId": "r1",
+    },
 }
 
 
@@ -74,7 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        dialect = _PATHS[self.path.replace("/v1/v1/", "/v1/")]
+        path = self.path.replace("/v1/v1/", "/v1/")
+        dialect = "gemini" if "enerateContent" in path else _PATHS[path]
         self.seen.append((dialect, body))
         try:
             judge(dialect, json.loads(body), self.client[-1])

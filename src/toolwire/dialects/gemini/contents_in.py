@@ -6,7 +6,7 @@ and a response without an id, or with one that no call has, answers the first op
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -60,7 +60,7 @@ def contents_in(value: Any, history: HistoryReader) -> tuple[Message, ...]:
         value = [value]
     if not isinstance(value, list):
         raise wrong("contents", value, "an array of contents")
-    reader = _Reader()
+    reader = _Reader(value)
     try:
         return tuple(reader.content(item, f"contents[{index}]") for index, item in enumerate(value))
     except BadRequest:
@@ -69,7 +69,7 @@ def contents_in(value: Any, history: HistoryReader) -> tuple[Message, ...]:
 
 def _foreign_contents(value: list[Any], history: HistoryReader) -> Iterator[Message]:
     """The same, where some are not in the form of this dialect."""
-    reader = _Reader()
+    reader = _Reader(value)
     for index, item in enumerate(value):
         try:
             _Reader().content(item, f"contents[{index}]")
@@ -92,8 +92,17 @@ def _only_part(item: Any, where: str, role: Role) -> Part:
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self._pairs = CallPairs()
+    """contents: the whole history, whose calls may have the id of a result that came too early."""
+
+    def __init__(self, contents: Sequence[Any] = ()) -> None:
+        self._pairs = CallPairs(self._is_call)
+        self._contents = contents
+        self._ids: frozenset[str] | None = None
+
+    def _is_call(self, call_id: str) -> bool:
+        if self._ids is None:
+            self._ids = frozenset(_call_ids(self._contents))
+        return call_id in self._ids
 
     def content(self, given: Any, where: str) -> Message:
         item = camel(need_object(given, where))
@@ -107,6 +116,8 @@ class _Reader:
         parts = self.parts(_listed(item, where), f"{where}.parts")
         if role != "assistant" and count != self._pairs.count:
             raise wrong(f"{where}.role", spelled, "model, because the content has calls")
+        if role == "assistant" and any(type(part) is ToolResult for part in parts):
+            raise wrong(f"{where}.role", spelled, "user, because the content has results")
         if "role" not in item and "parts" not in item and isinstance(parts[0] if parts else None, Opaque):
             raise wrong(where, given, "the members role and parts")
         is_ours = any(_is_sealed(part) for part in _listed(item, where))
@@ -179,6 +190,15 @@ class _Reader:
             name=name,
             extra=_extra(item, "functionResponse", value, _RESPONSE),
         )
+
+
+def _call_ids(contents: Sequence[Any]) -> Iterator[str]:
+    for content in contents:
+        parts = content.get("parts") if isinstance(content, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            call = camel(part).get("functionCall") if isinstance(part, dict) else None
+            if isinstance(call, dict) and isinstance(call.get("id"), str):
+                yield call["id"]
 
 
 def _listed(owner: Any, where: str) -> list[Any]:

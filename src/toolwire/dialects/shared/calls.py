@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...types import JsonObject, ToolCall, numbered_id
 from ...wire.exact_json import object_of
 
@@ -10,13 +12,17 @@ class CallPairs:
     """Pairs calls with results in the order of a history.
 
     A call without an id gets one that depends on its position alone, so that it is the same in every request of a conversation. A result
-    answers the open call with its id, else the first open call with its name; without both, the first open call.
+    answers the open call with its id, else the first open call with its name; without both, the first open call. If another call
+    of the history has its id, it stays that call's: the ledger moves it there.
+
+    is_call: whether a call of the whole history has this id.
     """
 
-    __slots__ = ("_count", "_open")
+    __slots__ = ("_count", "_is_call", "_open")
 
-    def __init__(self) -> None:
+    def __init__(self, is_call: Callable[[str], bool] = lambda call_id: False) -> None:
         self._count = 0
+        self._is_call = is_call
         self._open: list[ToolCall] = []  # calls without a result so far
 
     @property
@@ -38,7 +44,7 @@ class CallPairs:
         by_id = [call for call in self._open if call.id == call_id] if call_id else []
         by_name = [call for call in self._open if call.name == name or not name]
         call = next(iter(by_id or by_name), None)
-        if call is None:
+        if call is None or (call_id and not by_id and self._is_call(call_id)):
             return call_id or f"unknown_{name}"
         self._open.remove(call)
         return call.id

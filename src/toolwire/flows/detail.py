@@ -16,19 +16,20 @@ from .sealed import SealedFlow, SealedWire
 _MAX_EVENTS = 20_000
 
 
-def flow_record(flow: SealedFlow) -> Flow:
+def flow_record(flow: SealedFlow, *, has_events: bool = False) -> Flow:
+    """has_events: decode the replies."""
     return Flow(
         summary=flow.summary,
         client=flow.client.record(),
         upstream=[wire.record() for wire in flow.upstream],
         reports=flow.reports,
-        events=list(events_of(flow)),
+        events=list(events_of(flow)) if has_events else [],
     )
 
 
 def detail(flow: SealedFlow, previous: SealedFlow | None = None) -> JsonObject:
     """For the API: the members of the summary, and the rest of the flow beside them. previous: the flow before it in its conversation."""
-    found: JsonObject = msgspec.to_builtins(flow_record(flow))
+    found: JsonObject = msgspec.to_builtins(flow_record(flow, has_events=True))
     changes: FlowChanges | None = changes_between(previous, flow) if previous is not None else None
     return {**found.pop("summary"), **found, "changes": msgspec.to_builtins(changes)}
 

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, MutableMapping, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
@@ -22,11 +23,12 @@ from ..offload import LARGE, offload
 from ..telemetry import Record
 from ..telemetry.flow_draft import FlowBudget, FlowDraft, Send, WireDraft, current
 from .conversations import ConversationIndex
+from .disk import FlowFiles
 from .packed import PackedFlow, memory_of, pack_draft, pack_sealed, unpack_draft, unpack_sealed
 from .query import FlowPage, FlowQuery, matches_record, matches_text, page_of
 from .record import FlowSummary
 from .redact import WireRedaction
-from .sealed import SealedFlow
+from .sealed import SealedFlow, sealed_from
 from .summary import seal, summarize
 
 Entry: TypeAlias = FlowDraft | PackedFlow  # open, or ended
@@ -73,6 +75,8 @@ class FlowRecorder:
         self._seq = 0
         self._prefix = new_id("flow_")[:-12]
         self._conversations = ConversationIndex()
+        self._files: FlowFiles | None = None
+        self._stored_ids: dict[int, str] = {}  # of flows that an earlier process has recorded
         self.listeners: set[Listener] = set()
         self.sink: Callable[[SealedFlow], None] | None = None  # gets each flow that has ended
 
@@ -109,7 +113,7 @@ class FlowRecorder:
         return draft.observe(send)
 
     def id_of(self, seq: int) -> str:
-        return f"{self._prefix}{seq:08x}"
+        return self._stored_ids.get(seq) or f"{self._prefix}{seq:08x}"
 
     def entries(self) -> list[Entry]:
         """All of them, the newest first."""
@@ -151,14 +155,29 @@ class FlowRecorder:
             self._release(entry)
         if not flow_id:
             self._conversations.clear()
+        if self._files is not None:
+            self._files.delete(flow_id)
         if found:
             self._notify(None)
         return bool(found)
+
+    def store_in(self, files: FlowFiles) -> None:
+        """From now on flows are written to these files. The newest of those that are there are read."""
+        self._files = files
+        for flow in files.load(self._max_flows, self._budget.limit // 2):
+            self._seq += 1
+            entry = pack_sealed(sealed_from(flow, self._seq))
+            self._entries[self._seq] = entry
+            self._budget.used += entry.memory
+            self._stored_ids[self._seq] = flow.summary.id
+            self._conversations.add(replace(flow.summary, seq=self._seq))
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._files is not None:
+            self._files.close()
 
     def _end(self, draft: FlowDraft) -> None:
         if self._entries.get(draft.seq) is not draft:
@@ -167,8 +186,11 @@ class FlowRecorder:
             self._notify(self.summarize(draft))
         if self.sink is not None:
             self.sink(self._sealed(draft))
-        self._replace(draft, pack_draft(draft))
+        packed = pack_draft(draft)
+        self._replace(draft, packed)
         draft.drop()
+        if self._files is not None:
+            self._files.put(partial(self._sealed, packed), packed.memory)
         self._unsealed.append(draft.seq)
         if self._timer is None:
             self._timer = self._schedule(SEAL_SECONDS, self._seal_some)
@@ -255,6 +277,8 @@ class FlowRecorder:
 
     def _seq_of(self, flow_id: str) -> int:
         """0 for the id of no flow of this process."""
+        if not flow_id.startswith(self._prefix):
+            return next((seq for seq, stored in self._stored_ids.items() if stored == flow_id), 0)
         number = flow_id.removeprefix(self._prefix)
         try:
             seq = int(number, 16) if len(number) == 8 else 0

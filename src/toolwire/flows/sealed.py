@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..telemetry.flow_draft import FlowDraft, HeaderItems, WireDraft
 from .record import (
+    Flow,
     FlowReport,
     FlowSummary,
     RecordedFrame,
@@ -118,6 +120,45 @@ class SealedFlow(Struct, kw_only=True):
         """Whether a body contains this text, in lower case."""
         wires = (self.client, *self.upstream)
         return any(words in wire.body.lower() or words in wire.reply.lower() for wire in wires)
+
+
+def sealed_from(flow: Flow, seq: int) -> SealedFlow:
+    """A flow that was read from a file, with a number of this process."""
+    return SealedFlow(
+        summary=replace(flow.summary, seq=seq),
+        client=_wire_from(flow.client),
+        upstream=[_wire_from(wire) for wire in flow.upstream],
+        reports=flow.reports,
+    )
+
+
+def _wire_from(wire: RecordedWire) -> SealedWire:
+    request, response = wire.request, wire.response
+    found = SealedWire(
+        dialect=wire.dialect,
+        url=wire.url,
+        method=request.method,
+        path=request.path,
+        headers=request.headers,
+        body=request.body.encode("utf-8", "replace"),
+        request_size=request.size,
+        has_cut_request=request.truncated,
+        ends=[],
+        times=[],
+        error=wire.error,
+        messages=wire.messages,
+        opened=wire.opened,
+        connected=wire.connected,
+        answered=wire.answered,
+    )
+    if response is not None:
+        frames = [RecordedFrame(t=wire.answered or 0.0, data=response.body or "")]
+        pieces = [frame.data.encode("utf-8", "replace") for frame in response.frames or frames]
+        found.status, found.reply_headers = response.status, response.headers
+        found.reply, found.ends = b"".join(pieces), list(accumulate(map(len, pieces)))
+        found.times = [frame.t for frame in response.frames or frames]
+        found.size, found.is_cut = response.size, response.truncated
+    return found
 
 
 def texts_of(draft: FlowDraft) -> Iterator[bytes]:

@@ -49,7 +49,7 @@ def _nothing() -> None:
 
 def run(config: Config, *, workers: int = 1, announce: Callable[[], None] = _nothing) -> None:
     """announce is called once, as soon as somebody listens."""
-    config = _as_cluster(_for_several(config)) if workers > 1 else config
+    config = _unrecorded(_as_cluster(_for_several(config))) if workers > 1 else config
     _prepare_mounts()
     if workers <= 1:
         _serve(config, None, announce=announce)
@@ -86,6 +86,12 @@ def _for_several(config: Config) -> Config:
             hint="Start with one worker, without this back end, or with a store on disk.",
         )
     return replace(config, backends=tuple(backend for backend in config.backends if backend not in single))
+
+
+def _unrecorded(config: Config) -> Config:
+    """The inspector shows the flows of the worker that answers it, so several workers record only if the owner wants that."""
+    is_auto = config.flows.enabled == "auto"
+    return replace(config, flows=replace(config.flows, enabled=False)) if is_auto else config
 
 
 def _as_cluster(config: Config) -> Config:

@@ -6,8 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from ..config.file import Config, default_trace_path
+from ..config.secret import Secret
 from ..flows.cassette import CassetteWriter
+from ..flows.disk import FlowFiles
 from ..flows.recorder import FlowRecorder
 from ..flows.redact import WireRedaction
 from ..telemetry import wire_trace
@@ -62,21 +66,33 @@ class Tracer:
 def recorder_for(
     config: Config, warn: Callable[[str], None], environ: Mapping[str, str] = os.environ
 ) -> FlowRecorder | None:
-    """None where nothing is recorded. Raises ConfigError if the cassette cannot be written."""
+    """None where nothing is recorded. Raises ConfigError if its files cannot be written."""
     if not config.is_recorded:
         return None
     recorder = FlowRecorder(config.flows, WireRedaction(known_secrets(config, environ)))
+    flows = config.flows
+    if flows.path:
+        recorder.store_in(FlowFiles(Path(flows.path), flows.disk_mb * _MEGABYTE, flows.max_age_days, warn))
     if config.flows.file:
         recorder.sink = CassetteWriter(Path(config.flows.file), warn).write
     return recorder
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
-    """All that we know: keys of clients and back ends, headers, and whatever the environment has under such a name."""
-    for key in config.server.keys:
-        yield key.reveal()
+    """All that we know: secrets of the configuration, headers, and whatever the environment has under such a name."""
+    yield from _secrets_in(config)
     for backend in config.backends:
-        yield backend.key.reveal()
-        yield backend.token.reveal()
         yield from (value for name, value in backend.headers.items() if is_secret(name))
     yield from (value for name, value in environ.items() if is_secret(name))
+
+
+def _secrets_in(value: object) -> Iterator[str]:
+    if isinstance(value, Secret):
+        yield value.reveal()
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from _secrets_in(getattr(value, name))
+    elif isinstance(value, Mapping):
+        yield from (secret for item in value.values() for secret in _secrets_in(item))
+    elif isinstance(value, list | tuple):
+        yield from (secret for item in value for secret in _secrets_in(item))

@@ -114,9 +114,10 @@ class PostgresServer:
 
     def new_space(self) -> str:
         """The URL of a place without tables."""
-        return asyncio.run(self._new_space())
+        return asyncio.run(self.new_space_url())
 
-    async def _new_space(self) -> str:
+    async def new_space_url(self) -> str:
+        """The same, in an event loop."""
         import asyncpg
 
         name = f"space_{os.getpid()}_{next(_numbers)}"

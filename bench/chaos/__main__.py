@@ -16,9 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.plain_http import request
 from tests.postgres_server import PostgresServer
 
-from .traffic import Acknowledged, Findings, converse, request
+from .traffic import Acknowledged, Findings, converse
 
 _MAX_GROWTH = 64 << 20
 _CONFIG = """
@@ -60,6 +61,8 @@ class ChaosGateway:
             with contextlib.suppress(OSError, asyncio.IncompleteReadError):
                 if (await request(self.port, "GET", "/healthz", ""))[0] == 200:
                     return
+            if self._process.poll() is not None:
+                raise RuntimeError(f"the gateway does not start: {self._log.read_text()[-500:]}")
             await asyncio.sleep(0.05)
 
     async def end(self, number: int) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from tests.plain_http import request
+
 SECONDS = 40.0  # that a request may take
 TURNS = 8
 # The last turn repeats the history that the model was given.
@@ -122,23 +124,3 @@ def _last_response(data: bytes) -> dict[str, Any] | None:
                 found: dict[str, Any] = json.loads(line[6:]).get("response")
                 return found
     return None
-
-
-async def request(port: int, method: str, path: str, key: str, body: Any = None) -> tuple[int, dict[str, str], bytes]:
-    """One request on a connection of its own: status, headers, body. Raises OSError or IncompleteReadError if it breaks."""
-    data = b"" if body is None else json.dumps(body).encode()
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\nconnection: close\r\n"
-        writer.write(f"{head}content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n".encode() + data)
-        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-        if "content-length" in headers:
-            return int(lines[0].split()[1]), headers, await reader.readexactly(int(headers["content-length"]))
-        pieces = []
-        while size := int(await reader.readuntil(b"\r\n"), 16):
-            pieces.append(await reader.readexactly(size))
-            await reader.readexactly(2)
-        return int(lines[0].split()[1]), headers, b"".join(pieces)
-    finally:
-        writer.transport.abort()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.server.harness import Answer, Gateway, ask, gateway, wait_until
+from tests.server.socket.client import SocketClient
 from toolwire.config.file import BackendConfig, Config, ServerConfig, StoreConfig, with_backends
 from toolwire.config.secret import Secret
 from toolwire.memory.keys import KeyDirectory, NamedKey
@@ -64,8 +65,11 @@ def test_a_new_key_works_and_a_revoked_one_does_not_without_a_restart(server: Ga
     assert post(server, OWNER).status == 200
     secret = create(path, "ann")
     wait_until(lambda: post(server, secret).status == 200)
-    in_store(path, lambda directory: directory.revoke("ann"))
-    wait_until(lambda: post(server, secret).status == 401)
+    with SocketClient(server.port, authorization=f"Bearer {secret}") as client:
+        assert client.answer("demo/echo-tools", input="Hello.")["type"] == "response.completed"
+        in_store(path, lambda directory: directory.revoke("ann"))
+        wait_until(lambda: post(server, secret).status == 401)
+        assert client.answer("demo/echo-tools", input="Hello.")["status"] == 401  # also on an open connection
 
 
 def test_a_key_may_use_its_models_and_routes_alone(server: Gateway, path: Path) -> None:

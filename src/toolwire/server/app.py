@@ -144,6 +144,7 @@ class App:
 
     def _response_sockets(self, answers: AnswerMemory) -> dict[str, ResponsesSocket]:
         requests = SocketRequests(
+            guard=self._guard,
             endpoint=PATHS["/responses"][1],
             answer=self._model_request,
             refuse=self._refuse,

@@ -13,7 +13,7 @@ from ...errors import GatewayError
 from ...flows.recorder import FlowRecorder
 from ...memory.connection import History
 from ...telemetry import Record
-from ..auth import key_in
+from ..auth import Guard, key_in
 from ..reply import Reply, internal_error
 from .reply import SocketReply
 
@@ -23,6 +23,7 @@ PATHS = ("/v1/responses", "/responses")
 class SocketRequests(Struct, frozen=True, kw_only=True):
     """answer: as for a request of POST, with the history of the connection. refuse sends an error to the reply."""
 
+    guard: Guard
     endpoint: Endpoint
     answer: Callable[[Endpoint, Decode, Mapping[str, str], Receive, Reply, Record, History | None], Awaitable[None]]
     refuse: Callable[[GatewayError, Reply, Record], Awaitable[None]]
@@ -40,6 +41,7 @@ class SocketRequests(Struct, frozen=True, kw_only=True):
         if self.flows is not None:
             reply.send = self.flows.begin(record, _scope(headers), decode, key_in(headers), reply.send)
         try:
+            self.guard.admit(headers, path="/responses")  # again: the key may have been revoked since the upgrade
             await self.answer(self.endpoint, decode, headers, receive, reply, record, history)
         except GatewayError as error:
             await self.refuse(error, reply, record)

@@ -100,8 +100,7 @@ class Exchange:
         try:
             answer = self._answer = await self._runtime.step(request, self._record, self._owner, self._history)
             stream.headers += answer_headers(answer.headers, answer.losses)
-            # In a task, so that each piece wakes a short chain of coroutines and not the whole stack of the server.
-            await self._loop.create_task(self._pump(answer, stream))
+            await self._pump(answer, stream)
         except GatewayError as error:
             if not reply.is_started or (self._answer is not None and self._answer.is_over):
                 raise

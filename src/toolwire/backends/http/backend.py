@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Self
 from urllib.parse import quote
 
@@ -268,4 +269,9 @@ def _pause(error: UpstreamError, attempt: int) -> float:
 
 
 def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name in _SHOWN or name.startswith(_SHOWN_PREFIXES)}
+    return {name: value for name, value in headers.items() if _is_shown(name)}
+
+
+@lru_cache(maxsize=256)  # a server sends the same names with every reply
+def _is_shown(name: str) -> bool:
+    return name in _SHOWN or name.startswith(_SHOWN_PREFIXES)

@@ -19,7 +19,7 @@ TOOLS = [{"type": "function", "function": {"name": name, "parameters": SCHEMA}} 
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    with on_stage(keep_alive=0.15) as running:
+    with on_stage(("-retry", {"guard": "retry"}), ("-simulated", {"tools": "simulate"}), keep_alive=0.15) as running:
         yield running
 
 
@@ -64,6 +64,23 @@ def test_results_without_ids_reach_every_back_end_in_pairs(stage: Stage, backend
     assert [arguments for _, _, arguments in sent.calls] == [{"city": "a"}, {"city": "b"}]
     assert sent.results == [call_id for call_id, _, _ in sent.calls]
     assert len(set(sent.results)) == 2
+
+
+@pytest.mark.parametrize("backend", NAMES)
+def test_an_invalid_call_is_corrected(stage: Stage, backend: str) -> None:
+    needed = [{"type": "function", "function": {"name": "weather", "parameters": {**SCHEMA, "required": ["city"]}}}]
+    plays = [calls_play(backend, ("c0", "weather", [arguments])) for arguments in ("{}", '{"city":"Oslo"}')]
+    found = lines(chat(stage, f"{backend}-retry", *plays, tools=needed))
+    calls = [call for line in found for call in line["message"].get("tool_calls", ())]
+    assert [(call["id"], call["function"]["arguments"]) for call in calls] == [("call_1", {"city": "Oslo"})]
+
+
+def test_a_model_without_tools_calls_them_in_text(stage: Stage) -> None:
+    text = '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+    found = lines(chat(stage, "chat-simulated", text_play("chat", text), tools=TOOLS))
+    (call,) = [call for line in found for call in line["message"].get("tool_calls", ())]
+    assert (call["function"]["name"], call["function"]["arguments"]) == ("weather", {"city": "Oslo"})
+    assert "tools" not in stage.received()[-1].json
 
 
 @pytest.mark.parametrize("backend", NAMES)

@@ -94,6 +94,20 @@ def test_the_background_is_followed_from_an_event_on(stage: Stage) -> None:
     assert b'"event_id":"2"' not in rest
 
 
+def test_a_stream_of_the_background_can_be_read_again(stage: Stage) -> None:
+    stage.upstream.on("m", text_play("messages"))
+    body = {"model": "messages/m", "input": "hi", "background": True, "stream": True}
+    streamed = send(stage, "POST", PATH, body)
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    (name,) = {
+        line.split(b'"id":"')[1].split(b'"')[0].decode() for line in streamed.body.splitlines() if b'"id":"int_' in line
+    }
+    assert send(stage, "GET", f"{PATH}/{name}?stream=true").body == streamed.body
+    body |= {"background": False, "stream": False, "previous_interaction_id": name}
+    assert send(stage, "POST", PATH, body).status == 200
+    assert [message["role"] for message in stage.received()[-1].json["messages"]] == ["user", "assistant", "user"]
+
+
 def test_a_running_interaction_is_cancelled_with_its_back_end(stage: Stage) -> None:
     start = http_chunk(chunk({"role": "assistant", "content": "one"}))
     count = len(stage.received())

@@ -18,7 +18,7 @@ from .dialects import FRONTS
 from .dialects.base import AnswerContext, ResponseEncoder
 from .dialects.shared.compaction import WIRE_MARK as SUMMARY_MARK
 from .dialects.shared.requests import foreign_members, with_effort
-from .errors import BadRequest
+from .errors import BadRequest, GatewayError, UpstreamError
 from .ids import new_id
 from .memory.answers import AnswerMemory, StoredTurn
 from .memory.connection import History
@@ -26,6 +26,7 @@ from .memory.signatures import SignatureMemory
 from .offload import LARGE, offload
 from .pipeline.answer import Answer, EventAnswer, ReplyReader, pipe_for
 from .pipeline.compaction.stage import Compactor
+from .pipeline.fallback import NO_GROUPS, ModelGroups, is_fallback_reason, opening
 from .pipeline.grammar import GrammarMemory
 from .pipeline.guard import guarded, simulated, text_splitter
 from .pipeline.job import Job
@@ -53,6 +54,7 @@ class Runtime:
         search: Searching | None = None,
         signatures: SignatureMemory | None = None,
         compactor: Compactor | None = None,
+        groups: ModelGroups = NO_GROUPS,
     ) -> None:
         self.catalog = Catalog(backends, router)
         self.backends = self.catalog.backends
@@ -60,20 +62,43 @@ class Runtime:
         self._answers = answers
         self._preparation = Preparation(answers, signatures, search, compactor)
         self._grammars = GrammarMemory()
+        self._groups = groups
 
-    async def step(self, request: Request, record: Record, owner: str = "", history: History | None = None) -> Answer:
+    async def step(
+        self, request: Request, record: Record, owner: str = "", history: History | None = None, model: str = ""
+    ) -> Answer:
         """The answer in the client's dialect. Raises GatewayError until the back end has accepted the request.
 
-        history: where earlier answers are found and this one is stored, if not in the gateway's store."""
-        job = await self._prepared(request, record, owner, history)
+        history: where earlier answers are found and this one is stored, if not in the gateway's store. model: one of a group, instead of
+        the group that the request names."""
+        if not model and request.model in self._groups.names:
+            return await self._step_of_group(request, record, owner, history)
+        job = await self._prepared(request, record, owner, history, model)
         backend, watcher = self._guarded(job)
         try:
-            reader = await self._open(job, backend)
+            reader = await self._open(job, backend, is_peeked=bool(model))
         except ToolsUnsupported as error:
             self._simulate(job, error)
-            return await self.step(request, record, owner, history)
+            return await self.step(request, record, owner, history, model)
         turn = self._turn(job, watcher, is_raw=watcher is not None)
         return Answer(job, reader, turn, pipe_for(job, reader, turn, partial(_encoder_for, job)))
+
+    async def _step_of_group(self, request: Request, record: Record, owner: str, history: History | None) -> Answer:
+        """The answer of the first model that gives one."""
+        failure: GatewayError = UpstreamError("the group has no models.")
+        for model in self._groups.candidates(request, owner):
+            try:
+                answer = await self.step(request, record, owner, history, model)
+            except GatewayError as error:
+                if not is_fallback_reason(error):
+                    raise
+                self._groups.failed(model)
+                record.hops.append(f"{model}:{error.status}")
+                failure = error
+            else:
+                self._groups.succeeded(model, request, owner)
+                return answer
+        raise failure
 
     async def answer(
         self, request: Request, record: Record, owner: str = "", *, is_guarded: bool = False
@@ -134,10 +159,12 @@ class Runtime:
         for backend in self.backends.values():
             await backend.close()
 
-    async def _prepared(self, request: Request, record: Record, owner: str, history: History | None = None) -> Job:
+    async def _prepared(
+        self, request: Request, record: Record, owner: str, history: History | None = None, model: str = ""
+    ) -> Job:
         if record.flow is not None:
             record.flow.request = request
-        route = await self.catalog.route(request.model)
+        route = await self.catalog.route(model or request.model)
         if route.effort:
             request = with_effort(request, route.effort)
         request = replace(request, owner=owner, size=len(request.wire))
@@ -184,8 +211,8 @@ class Runtime:
         decoder = self._preparation.decoder(job) if is_raw and job.encodings else None
         return Turn(job.received, new_id, job.names, watcher, splitter, decoder)
 
-    async def _open(self, job: Job, backend: Backend) -> ReplyReader:
-        """backend: the job's, or a wrapper of it."""
+    async def _open(self, job: Job, backend: Backend, *, is_peeked: bool = False) -> ReplyReader:
+        """backend: the job's, or a wrapper of it. is_peeked: wait until the answer has begun, because another back end could give it."""
         request, record = job.request, job.record
         record.translated = why_translated(job, backend)
         record.is_verbatim = not record.translated
@@ -197,6 +224,8 @@ class Runtime:
             if job.model != request.model:
                 request = replace(request, model=job.model, wire=wire)
             reply = await backend.open(request, is_verbatim=record.is_verbatim)
+            if is_peeked:
+                reply = await opening(reply, backend.dialect, job.received)
         except BadJson as fault:
             raise BadRequest(f"the request cannot be encoded: {fault}.", code="invalid_json") from None
         if isinstance(reply, EventReply):

@@ -238,7 +238,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         ),
         (
             "[models]\nfast = 1",
-            'toolwire.toml, line 2, models.fast: found 1; expected a model such as "openai/gpt-5.5" for a name.',
+            'toolwire.toml, line 2, models.fast: found 1; expected a model such as "openai/gpt-5.5" for a name, or a list of models.',
         ),
         (
             "[models]\na = 'b'\nb = 'a'",

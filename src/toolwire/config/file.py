@@ -19,6 +19,7 @@ from ..backends import registry
 from ..errors import ConfigError, quote
 from . import toml_lines
 from .cluster import cluster_config
+from .models import read_models
 from .secret import Resolver, Secret
 from .secret_file import MIN_LENGTH, is_strong
 from .store_url import with_store_url
@@ -174,6 +175,7 @@ class _Reader:
         self._refuse_unknown(
             (), data, ("server", "store", "cluster", "telemetry", "flows", "search", "backends", "models")
         )
+        aliases, groups = read_models(self._table(("models",), data.get("models", {})), self._document.error)
         config = Config(
             server=self._server(self._table(("server",), data.get("server", {}))),
             store=self._store(self._table(("store",), data.get("store", {}))),
@@ -185,7 +187,8 @@ class _Reader:
                 self._backend(name, self._table(("backends", name), value))
                 for name, value in self._table(("backends",), data.get("backends", {})).items()
             ),
-            aliases=self._aliases(self._table(("models",), data.get("models", {}))),
+            aliases=aliases,
+            groups=groups,
             path=self._document.name,
             warnings=tuple(self._warnings),
         )
@@ -388,23 +391,6 @@ class _Reader:
         if "\0" in found:
             raise self._document.error(key, f"found {quote(path)}; expected a path.")
         return found
-
-    def _aliases(self, table: dict[str, Any]) -> dict[str, str]:
-        for alias, target in table.items():
-            if not isinstance(target, str) or not target or not alias:
-                message = f'found {_describe(target)}; expected a model such as "openai/gpt-5.5" for a name.'
-                raise self._document.error(("models", alias), message)
-            if alias.count("*") > 1:
-                message = f"found the alias {quote(alias)}; expected at most one * in it."
-                raise self._document.error(("models", alias), message)
-        for alias in table:
-            seen = [alias]
-            while seen[-1] in table:
-                seen.append(table[seen[-1]])
-                if seen[-1] in seen[:-1]:
-                    chain = " -> ".join(quote(name) for name in seen[:8])
-                    raise self._document.error(("models", alias), f"this alias refers to itself: {chain}.")
-        return dict(table)
 
     def _check_default(self, config: Config) -> None:
         names = [backend.name for backend in config.backends]

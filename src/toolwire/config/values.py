@@ -200,6 +200,7 @@ class Config(Struct, frozen=True, kw_only=True):
     search: SearchConfig | None = None
     backends: tuple[BackendConfig, ...] = ()
     aliases: dict[str, str] = {}
+    groups: dict[str, tuple[str, ...]] = {}  # aliases with several models, which are tried in order
     path: str = ""
     warnings: tuple[str, ...] = ()
 

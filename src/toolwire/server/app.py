@@ -34,6 +34,7 @@ from ..memory.store import Store
 from ..memory.store.factory import opened_store, report_outage
 from ..offload import LARGE, offload
 from ..pipeline.compaction.stage import Compactor
+from ..pipeline.fallback import ModelGroups
 from ..pipeline.search import Searching
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
@@ -130,7 +131,8 @@ class App:
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
         compactor = Compactor(seal_secrets(sealing_secrets(self._config), self._secret_folder()))
         reached = backends if self._cluster is None else self._cluster.join(store, backends)
-        self._runtime = Runtime(reached, router_for(self._config), policies, keeping, searching, vault, compactor)
+        router, groups = router_for(self._config), ModelGroups(self._config.groups)
+        self._runtime = Runtime(reached, router, policies, keeping, searching, vault, compactor, groups)
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
         self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
         self.sockets = {**self.mounts, **self._response_sockets(keeping)}

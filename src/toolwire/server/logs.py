@@ -152,6 +152,8 @@ def _text(record: Record) -> str:
     ]
     if record.sent_model and record.model not in (record.sent_model, f"{record.backend}/{record.sent_model}"):
         words.append(f"sent-as={_word(record.sent_model)}")
+    if record.hops:
+        words.append(f"fallback={_word(','.join(record.hops))}")
     if record.is_verbatim:
         words.append("verbatim" if not record.took_over else f'verbatim-until="{record.took_over}"')
     if calls := record.tally.made + len(record.local):
@@ -203,6 +205,7 @@ def _json(record: Record) -> str:
             "stream": record.is_stream,
             "verbatim": record.is_verbatim,
             "took_over": record.took_over or None,
+            "fallback": record.hops or None,
             "calls": record.tally.made + len(record.local),
             "invalid_calls": record.tally.invalid,
             "unknown_tools": list(record.tally.unknown_names) or None,

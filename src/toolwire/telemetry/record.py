@@ -31,6 +31,7 @@ class Record(Struct, kw_only=True):
     backend: str = ""
     sent_model: str = ""  # the name that the back end received
     route: str = ""  # why this back end
+    hops: list[str] = []  # models of a group that failed before, each with its status
     is_stream: bool = False
     is_verbatim: bool = False
     translated: str = ""  # why the client's bytes were not sent as they came
@@ -73,6 +74,7 @@ class Record(Struct, kw_only=True):
             "translated": self.translated or None,
             "took_over": self.took_over or None,
             "how": self.how or None,
+            "fallback": self.hops or None,
             "calls": counts,
             "local_calls": [
                 {

@@ -5,7 +5,7 @@ import { h, replace } from "./dom.js";
 import { NO_BODIES } from "./conversation.js";
 import { cacheFinding, partName } from "./explain.js";
 import { bytes, number, pretty, shorten } from "./format.js";
-import { beforeAfter } from "./text_view.js";
+import { beforeAfter, markDifference } from "./text_view.js";
 
 const MOST_LINES = 4000;
 const CONTEXT = 3;
@@ -66,16 +66,35 @@ export function lineDiff(before, after) {
     if (skipped) table.append(h("div", { class: "gap", role: "row" }, h("span", { role: "cell" }, `${number(skipped)} equal lines`)));
     skipped = 0;
   };
+  const marked = markPairs(rows);
   rows.forEach(([kind, line], place) => {
     if (!shown.has(place)) {
       skipped += 1;
       return;
     }
     gap();
-    table.append(h("div", { class: kind === "+" ? "plus" : kind === "-" ? "minus" : "same", role: "row" }, h("span", { class: "sign", role: "cell" }, kind), h("code", { role: "cell" }, shorten(line, 4000))));
+    table.append(h("div", { class: kind === "+" ? "plus" : kind === "-" ? "minus" : "same", role: "row" }, h("span", { class: "sign", role: "cell" }, kind), h("code", { role: "cell" }, marked.get(place) || shorten(line, 4000))));
   });
   gap();
   return table;
+}
+
+/** Lines that replace each other one by one: what differs inside them. */
+function markPairs(rows) {
+  const marked = new Map();
+  for (let place = 0; place < rows.length; place += 1) {
+    const count = (kind, from) => { let end = from; while (rows[end]?.[0] === kind) end += 1; return end - from; };
+    const removed = count("-", place);
+    if (!removed) continue;
+    if (count("+", place + removed) === removed) {
+      for (let line = place; line < place + removed; line += 1) {
+        const [before, after] = markDifference(rows[line][1], rows[line + removed][1]);
+        marked.set(line, before).set(line + removed, after);
+      }
+    }
+    place += removed - 1;
+  }
+  return marked;
 }
 
 function diffRows(a, b) {

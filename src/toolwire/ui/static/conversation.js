@@ -57,27 +57,12 @@ function stateOf(flow, part) {
   return flow.calls.findLast((call) => call.id === part.id && call.name === part.name) || flow.calls.findLast((call) => call.name === part.name);
 }
 
-/** The calls as the model wrote them, in the last reply of the back end. */
-export function writtenCalls(flow) {
-  const wire = flow.upstream?.at(-1);
-  const written = readAnswer(wire?.dialect, wire?.response) || readEvents(flow.events);
-  return written.parts.filter((part) => part.type === "call");
-}
-
-/** {before, after} of a repair of a call; from the wires where the report has neither. */
+/** {before, after} of a report. Of a correction: the calls of the first reply, and those that the client received. */
 export function textsOf(flow, report) {
   if (report.before || report.after) return { before: report.before, after: report.after };
-  if (report.kind === "correction" && flow.upstream?.length > 1) {
-    const first = readAnswer(flow.upstream[0].dialect, flow.upstream[0].response);
-    return { before: callLines(first?.parts), after: callLines(answerOf(flow)?.parts) };
-  }
-  if (report.kind !== "repair" || !report.tool) return null;
-  const calls = (answerOf(flow)?.parts || []).filter((part) => part.type === "call");
-  const place = calls.findIndex((call) => report.where === `call ${call.id}`);
-  const found = place >= 0 ? place : calls.findIndex((call) => call.name === report.tool);
-  const written = writtenCalls(flow);
-  const before = written.find((call) => call.id && call.id === calls[found]?.id) || written[found];
-  return before && calls[found] && before.raw !== calls[found].raw ? { before: before.raw, after: calls[found].raw } : null;
+  if (report.kind !== "correction" || !(flow.upstream?.length > 1)) return null;
+  const first = readAnswer(flow.upstream[0].dialect, flow.upstream[0].response);
+  return { before: callLines(first?.parts), after: callLines(answerOf(flow)?.parts) };
 }
 
 function callLines(parts) {

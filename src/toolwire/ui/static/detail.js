@@ -7,7 +7,6 @@ import { conversationView } from "./conversation.js";
 import { exportFlow } from "./export.js";
 import { clock, duration, plural } from "./format.js";
 import { badges, stateText } from "./list.js";
-import { compareRequests } from "./prompt_prefix.js";
 import { showSnippets } from "./snippets.js";
 import { streamView } from "./stream.js";
 import { changesOf, reportsView, summaryView } from "./summary.js";
@@ -81,10 +80,7 @@ export class FlowDetail {
   }
 
   _changed(summaries) {
-    if (this.flow) {
-      this._drawRun();
-      this._compare(this.flow);
-    }
+    if (this.flow) this._drawRun();
     if (!this.id || !summaries?.some((one) => one.id === this.id)) return;
     if (this.flow && this.flow.outcome !== "open" && this.store.byId.get(this.id)?.outcome === this.flow.outcome) return;
     this._read(false);
@@ -104,7 +100,6 @@ export class FlowDetail {
       if (id !== this.id) return;
       this.flow = flow;
       this._draw(isNew);
-      await this._compare(flow);
     } catch (fault) {
       if (id === this.id) replace(this.element, h("div", { class: "pad" }, h("p", { class: "bad" }, fault.status === 404 ? "This flow is no longer recorded." : `The flow could not be read: ${fault.message}`), h("a", { href: "#/flows" }, "Back to the list")));
     } finally {
@@ -114,22 +109,6 @@ export class FlowDetail {
         setTimeout(() => this.id === id && this._read(false), Math.max(0, REFRESH - (performance.now() - began)));
       }
     }
-  }
-
-  /** With the request before it in the conversation, which the first draw did not wait for. */
-  async _compare(flow) {
-    if (flow.changes !== undefined || this._compared === flow) return;
-    const run = this.store.conversation(flow.conversation);
-    const before = run.slice(0, run.findIndex((one) => one.id === flow.id)).findLast((one) => one.backend === flow.backend && one.sent_model === flow.sent_model);
-    const previous = flow.previous || before?.id;
-    if (!previous) return;
-    this._compared = flow;
-    try {
-      flow.changes = compareRequests(await api.flow(previous), flow);
-    } catch {
-      flow.changes = null; // it is no longer recorded
-    }
-    if (flow === this.flow && flow.changes) this._draw(false);
   }
 
   /** The header, the tabs and the panel stay as elements while a flow changes, so that no click is lost. */

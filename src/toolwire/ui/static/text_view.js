@@ -72,10 +72,15 @@ export function jsonTree(value, depth = 1, name = null) {
 /** Before and after with the difference marked: what is equal at both ends stays plain. */
 export function beforeAfter(before, after, labels = ["Before", "After"]) {
   const [a, b] = [String(before ?? ""), String(after ?? "")];
+  const marked = markDifference(a, b);
+  const side = (text, tag, label, content) => h("div", { class: `side ${tag}` }, h("h4", null, label), text === "" ? h("p", { class: "muted" }, "nothing") : h("pre", null, content));
+  return h("div", { class: "before-after" }, side(a, "del", labels[0], marked[0]), side(b, "ins", labels[1], marked[1]));
+}
+
+/** The contents of two texts, with marks around what differs; most of what is equal is left out where it is long. */
+export function markDifference(a, b) {
   const [start, end] = commonEnds(a, b);
-  const side = (text, tag, label) => h("div", { class: `side ${tag}` }, h("h4", null, label),
-    text === "" ? h("p", { class: "muted" }, "nothing") : h("pre", null, cropStart(text.slice(0, start)), h(tag, null, shorten(text.slice(start, text.length - end), 20_000)), cropEnd(text.slice(text.length - end))));
-  return h("div", { class: "before-after" }, side(a, "del", labels[0]), side(b, "ins", labels[1]));
+  return [[a, "del"], [b, "ins"]].map(([text, tag]) => [cropStart(text.slice(0, start)), h(tag, null, shorten(text.slice(start, text.length - end), 20_000)), cropEnd(text.slice(text.length - end))]);
 }
 
 function commonEnds(a, b) {
@@ -88,11 +93,11 @@ function commonEnds(a, b) {
 }
 
 function cropStart(text) {
-  return text.length > 600 ? `… ${text.length - 500} characters …\n${text.slice(-500)}` : text;
+  return text.length > 300 ? `… ${text.length - 200} equal characters … ${text.slice(-200)}` : text;
 }
 
 function cropEnd(text) {
-  return text.length > 600 ? `${text.slice(0, 500)}\n… ${text.length - 500} characters …` : text;
+  return text.length > 300 ? `${text.slice(0, 200)} … ${text.length - 200} equal characters …` : text;
 }
 
 function keyOf(name) {

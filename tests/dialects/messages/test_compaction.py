@@ -38,15 +38,15 @@ def test_what_a_request_wants() -> None:
     )
     assert wanted(context_management={"edits": [CLEAR]}) == Compaction(edits=(CLEAR,))
     assert wanted(context_management={"edits": []}) is None
+    newer = {"type": "of_a_newer_provider"}
+    assert wanted(context_management={"edits": [newer]}) == wanted(compaction=newer) == Compaction(edits=(newer,))
 
 
 @pytest.mark.parametrize(
     "members",
     [
-        {"compaction": {"type": "shorten"}},
         {"compaction": {"type": "summarize"}, "context_management": {"edits": []}},
         {"context_management": {"edits": [{"type": "compact_20260112", "trigger": {"value": "many"}}]}},
-        {"context_management": {"edits": [{"type": "forget"}]}},
     ],
 )
 def test_what_it_cannot_mean_is_refused(members: dict[str, Any]) -> None:

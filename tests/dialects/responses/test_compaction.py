@@ -32,6 +32,8 @@ def test_what_a_request_wants() -> None:
     assert wanted(input=[USER, {"type": "compaction_trigger"}]) == Compaction(is_now=True)
     assert wanted(context_management=[{"type": "compaction", "compact_threshold": 5}]) == Compaction(threshold=5)
     assert wanted(context_management=[{"type": "compaction"}]) == Compaction(threshold=200_000)
+    newer = {"type": "of_a_newer_provider"}
+    assert wanted(context_management=[newer]) == Compaction(edits=(newer,))
 
 
 def test_a_wrong_threshold_is_refused() -> None:

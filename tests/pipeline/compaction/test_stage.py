@@ -261,3 +261,13 @@ def test_tools_that_the_conversation_has_found_stay_callable() -> None:
     assert [(found.name, found.schema) for found in job.request.tools] == [("look", tool["parameters"])]
     again = prepare(decoded("responses", input=[item, HELLO], tools=[{**tool, "description": "mine"}]), Knower("chat"))
     assert [found.description for found in again.request.tools] == ["mine"]
+
+
+@pytest.mark.parametrize("dialect", ["responses", "messages"])
+def test_an_edit_of_a_newer_provider_passes_in_its_dialect_and_is_reported_elsewhere(dialect: str) -> None:
+    newer = {"type": "of_a_newer_provider", "value": 1}
+    management: Any = [newer] if dialect == "responses" else {"edits": [newer]}
+    said: Any = {"input" if dialect == "responses" else "messages": [HELLO], "context_management": management}
+    own = prepare(decoded(dialect, **said), Knower(dialect))
+    assert b"of_a_newer_provider" in DIALECTS[dialect].encode_request(own.request, own.backend.profile).body
+    assert [loss.feature for loss in prepare(decoded(dialect, **said), Knower("chat")).losses] == ["context_management"]

@@ -15,7 +15,6 @@ refuses_open_calls = True
 reason = "compaction"
 _MARK = b"compaction"
 _COMPACT = "compact_"
-_CLEAR = "clear_"
 _DEFAULT_TRIGGER = 150_000
 
 
@@ -35,10 +34,8 @@ def compaction_in(top: JsonObject, body: bytes) -> Compaction | None:
             threshold = _trigger(edit, where)
             pauses = flag_or_none(edit, "pause_after_compaction", where) or False
             instructions = (text_or_none(edit, "instructions", where) or "").strip()
-        elif kind.startswith(_CLEAR):
+        else:  # one that clears, or one that only a newer provider knows
             edits.append(edit)
-        else:
-            raise wrong(f"{where}.type", kind, "an edit that compacts or clears")
     if not (has_items or threshold or edits):
         return None
     return Compaction(
@@ -51,8 +48,8 @@ def _summarize(top: JsonObject, has_items: bool) -> Compaction:
         raise BadRequest("found it together with context_management; expected one of the two.", where="compaction")
     given = need_object(top["compaction"], "compaction")
     kind = need_text(given, "type", "compaction")
-    if kind != "summarize":
-        raise wrong("compaction.type", kind, "summarize")
+    if kind != "summarize":  # which only a newer provider knows
+        return Compaction(has_items=has_items, edits=(given,))
     instructions = (text_or_none(given, "instructions", "compaction") or "").strip()
     return Compaction(has_items=has_items, is_now=True, instructions=instructions)
 
@@ -78,6 +75,10 @@ def _has_summary(message: Json) -> bool:
 
 def part(summary: str, sealed: str, new_id: Callable[[str], str]) -> Opaque:
     return Opaque(dialect=NAME, value={"type": "compaction", "content": summary, "encrypted_content": sealed})
+
+
+def management(edits: Sequence[JsonObject]) -> Json:
+    return {"edits": list(edits)}
 
 
 def notes(part: Opaque) -> list[Opaque]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import BadRequest
 from ...events import FoldedAnswer
 from ...types import Compaction, Json, JsonObject, Opaque, Usage
-from ...wire.fields import count_or_none, list_or_none, need_object, need_text, wrong
+from ...wire.fields import count_or_none, list_or_none, need_object, need_text
 from ..base import AnswerContext
 from .resource import usage_out
 
@@ -17,9 +17,9 @@ _DEFAULT_THRESHOLD = 200_000
 
 def compaction_in(top: JsonObject, body: bytes) -> Compaction | None:
     """Nearly all requests are about no compaction, which their bytes show."""
-    if _MARK not in body:
+    if _MARK not in body and "context_management" not in top:
         return None
-    threshold = _threshold(top)
+    threshold, others = _threshold(top)
     items = top.get("input")
     kinds = [item.get("type") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     has_trigger = "compaction_trigger" in kinds
@@ -29,23 +29,27 @@ def compaction_in(top: JsonObject, body: bytes) -> Compaction | None:
             where=f"input[{kinds.index('compaction_trigger')}]",
         )
     has_items = has_summaries(items)
-    if not (has_items or has_trigger or threshold):
+    if not (has_items or has_trigger or threshold or others):
         return None
-    return Compaction(has_items=has_items, is_now=has_trigger, threshold=None if has_trigger else threshold)
+    threshold = None if has_trigger else threshold
+    return Compaction(has_items=has_items, is_now=has_trigger, threshold=threshold, edits=tuple(others))
 
 
 def has_summaries(items: Json) -> bool:
     return isinstance(items, list) and any(isinstance(item, dict) and item.get("type") in _KINDS for item in items)
 
 
-def _threshold(top: JsonObject) -> int | None:
+def _threshold(top: JsonObject) -> tuple[int | None, list[JsonObject]]:
+    """The threshold, and entries that only a newer provider knows."""
+    threshold: int | None = None
+    others: list[JsonObject] = []
     for index, entry in enumerate(list_or_none(top, "context_management") or []):
         where = f"context_management[{index}]"
-        kind = need_text(need_object(entry, where), "type", where)
-        if kind != "compaction":
-            raise wrong(f"{where}.type", kind, "compaction")
-        return count_or_none(entry, "compact_threshold", where, least=1) or _DEFAULT_THRESHOLD
-    return None
+        if need_text(need_object(entry, where), "type", where) == "compaction":
+            threshold = count_or_none(entry, "compact_threshold", where, least=1) or _DEFAULT_THRESHOLD
+        else:
+            others.append(entry)
+    return threshold, others
 
 
 def compacted_body(answer: FoldedAnswer, context: AnswerContext) -> JsonObject:

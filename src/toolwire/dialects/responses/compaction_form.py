@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from ...errors import BadRequest
-from ...types import Compaction, Media, Message, Opaque, Request, Text, Tool
+from ...types import Compaction, Json, JsonObject, Media, Message, Opaque, Request, Text, Tool
 from ...wire.exact_json import object_of
 from .request_in import declares, decode_request, tools_in
 from .shapes import NAME
@@ -36,6 +36,10 @@ def decode_compact(body: bytes, headers: Mapping[str, str]) -> Request:
 
 def part(summary: str, sealed: str, new_id: Callable[[str], str]) -> Opaque:
     return Opaque(dialect=NAME, value={"type": "compaction", "id": new_id("cmp_"), "encrypted_content": sealed})
+
+
+def management(edits: Sequence[JsonObject]) -> Json:
+    return list(edits)
 
 
 def notes(part: Opaque) -> list[Opaque]:

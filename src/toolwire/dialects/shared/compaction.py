@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from ...types import Message, Opaque, Part, Tool
+from ...types import Json, JsonObject, Message, Opaque, Part, Tool
 
 MARK = "twc1."  # begins every summary that a gateway has sealed
 WIRE_MARK = b'"twc1.'  # in the bytes of a request
@@ -38,6 +38,9 @@ class CompactionForm(Protocol):
 
     def part(self, summary: str, sealed: str, new_id: Callable[[str], str]) -> Opaque:
         """The summary as the client gets it."""
+
+    def management(self, edits: Sequence[JsonObject]) -> Json:
+        """The member context_management with these edits."""
 
     def notes(self, part: Opaque) -> list[Opaque]:
         """Events about the making of it."""

@@ -164,7 +164,7 @@ def _without_members(request: Request, form: CompactionForm, *, keeps_edits: boo
     edits = request.compaction.edits if request.compaction is not None and keeps_edits else ()
     source = {key: value for key, value in request.source.items() if key not in form.members}
     if edits:
-        source["context_management"] = {"edits": list(edits)}
+        source["context_management"] = form.management(edits)
     if isinstance(source.get("input"), str):
         source["input"] = []  # the messages are its input
     own = {key: value for key, value in request.extra.get(request.origin, {}).items() if key not in form.members}

@@ -27,6 +27,14 @@ def test_each_message_of_calls_is_a_turn_of_its_own() -> None:
     assert shown(messages) == ["user:hi", "call:a", "result:a", "call:b", "result:b"]
 
 
+def test_results_in_a_message_of_the_assistant_become_messages_of_their_own() -> None:
+    results = assistant(result("a"), result("b"))
+    messages, kinds = settled(user("hi"), assistant(call("a"), call("b")), results, user("so"), origin="messages")
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "tool", "user"]
+    assert shown(messages)[3:5] == ["result:a", "result:b"]
+    assert kinds == ["order"]
+
+
 def test_an_orphan_among_results_is_told_behind_them() -> None:
     messages, kinds = settled(
         user("hi"), assistant(call("a")), user(result("z", "lost"), result("a"), "so"), origin="messages"

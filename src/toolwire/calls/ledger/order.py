@@ -83,7 +83,7 @@ class _Writer:
         is_exact, place, number = all(map(self._is_as_found, slots)), 0, start
         while place < len(due):
             message = self._lines[number].message if number < len(self._lines) else None
-            if message is None or not message.parts:
+            if message is None or not message.parts or message.role not in ("user", "tool"):
                 return self._moved(start)
             for position, part in enumerate(message.parts):
                 slot = self._pairs.answers.get((number, position))

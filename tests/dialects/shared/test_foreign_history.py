@@ -210,3 +210,10 @@ def test_instructions_without_messages_get_one(dialect: str, body: dict[str, Any
     request = DIALECTS[dialect].decode_request(json.dumps({"model": "m", **body}).encode(), {})
     assert [message.role for message in request.messages] == ["system", "user"]
     assert [loss.feature for loss in request.repaired] == ["history.opening"]
+
+
+@pytest.mark.parametrize("item", [{"id": "m1"}, {"id": None, "type": "message", "status": "completed"}])
+def test_a_message_with_nothing_but_an_id_is_dropped(item: Any) -> None:
+    reader = HistoryReader("chat", lambda *_: Text(text=""))
+    assert reader.messages(item, "messages[0]", BadRequest("no")) == []
+    assert [loss.feature for loss in reader.losses] == ["history.empty"]

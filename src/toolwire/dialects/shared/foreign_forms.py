@@ -63,7 +63,7 @@ CALL_MEMBERS = frozenset({"type", "status", "function", "custom", *WRAPPED_CALLS
 OUTPUTS = ("content", "output", "result", "response", "parts", "value", "text")
 THOUGHT_TEXTS = ("thinking", "text", "reasoning", "summary", "content")
 REASONING = ("reasoning_content", "reasoning", "thinking")
-_IDLE = frozenset({"type", "id", "status"})
+IDLE = frozenset({"type", "id", "status", "timestamp"})  # members that say nothing
 _FAMILIES = re.compile(
     "_(url|use|result|call|output|reference|upload|addition|removal|request|response|embeds|screenshot|content)$"
     "|^(input|output|server|mcp|web)_|^(compaction|fallback|program|reference|video)$"
@@ -84,7 +84,7 @@ def is_foreign(part: JsonObject, own: frozenset[str] = frozenset()) -> bool:
 
 def is_foreign_item(item: JsonObject, kind: str) -> bool:
     """The same for an item of its own. Unknown ones are the provider's, unless their members say what they are."""
-    if (not kind and not item.keys() <= _IDLE) or kind in FOREIGN or kind in ROLES or isinstance(item.get("text"), str):
+    if (not kind and not item.keys() <= IDLE) or kind in FOREIGN or kind in ROLES or isinstance(item.get("text"), str):
         return True
     is_known = "call_id" in item or ("role" in item and "content" in item)
     return is_known and not _FAMILIES.search(kind)

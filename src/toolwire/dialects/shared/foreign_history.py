@@ -25,6 +25,7 @@ from .foreign_forms import (
     CALL_MEMBERS,
     CALLS,
     CUSTOM_CALLS,
+    IDLE,
     ITEM_CALLS,
     ITEMS,
     LEFTOVERS,
@@ -112,7 +113,8 @@ class HistoryReader(Struct):
         if isinstance(item, str):
             self.note("form", where, "a text in place of a message is sent as a message of the user")
             return [Message(role="user", parts=(Text(text=item),))]
-        if item is None or item in ({}, []):
+        is_idle = isinstance(item, dict) and item.keys() <= IDLE and type_name(item) in ("", "message")
+        if item is None or item in ({}, []) or is_idle:
             self.note("empty", where, "a message without anything was dropped")
             return []
         if isinstance(item, list) and depth < _DEEPEST:

@@ -63,7 +63,10 @@ class StoredTurn:
         if state.is_kept:
             is_large = self.request.size > LARGE
             entry = await offload(self._entry, state, kept, output) if is_large else self._entry(state, kept, output)
-            await store.put(entry)
+            if not state.answer_id:
+                await store.put(entry)
+            elif not await store.replace_running(entry):  # cancelled or deleted a moment ago
+                return
             self._note(memory, kept, len(entry.input) + sum([len(item.value) for item in output]))
 
     async def _is_wanted(self, state: State) -> bool:

@@ -310,6 +310,24 @@ class StoreContract:
 
         self.run(test)
 
+    def test_only_a_running_answer_is_replaced(self) -> None:
+        async def test(store: Store) -> None:
+            await store.put(answer("a", status="queued"))
+            assert await store.replace_running(answer("a", status="in_progress", body=b"1"))
+            outcomes = await asyncio.gather(
+                *(store.replace_running(answer("a", output=items(f"i{n}"), body=str(n).encode())) for n in range(10))
+            )
+            assert sorted(outcomes) == [False] * 9 + [True]
+            won = outcomes.index(True)
+            assert await store.get("ann", "a") == answer("a", output=items(f"i{won}"), body=str(won).encode())
+            assert set(await store.find_items("ann", [f"i{n}" for n in range(10)])) == {f"i{won}"}
+            assert not await store.replace_running(answer("a", status="cancelled"))
+            assert not await store.replace_running(answer("b"))
+            assert await store.get("ann", "b") is None
+            assert not await store.replace_running(answer("a", owner="bob"))
+
+        self.run(test)
+
     def test_many_tasks_at_once(self) -> None:
         async def test(store: Store) -> None:
             async def one(number: int) -> None:

@@ -127,10 +127,10 @@ def test_an_internal_error_is_in_the_log_and_the_answer_has_failed(
 class Forgetful(MemoryStore):
     """A store that takes an answer while it is queued, and has no room for it when it is complete."""
 
-    async def put(self, entry: Entry) -> None:
+    async def replace_running(self, entry: Entry) -> bool:
         if entry.status == "completed":
             raise InternalError("the disk has no room left.", status=503, code="store_unavailable")
-        await super().put(entry)
+        return await super().replace_running(entry)
 
 
 def test_an_answer_that_cannot_be_stored_has_failed_at_once() -> None:

@@ -87,6 +87,9 @@ class Store(Protocol):
     async def put(self, entry: Entry) -> None:
         """Insert or replace by owner and id. When this returns, the entry survives a kill of the process."""
 
+    async def replace_running(self, entry: Entry) -> bool:
+        """Replace a queued or running answer. False, without any change, if it has ended meanwhile or does not exist."""
+
     async def get(self, owner: str, id: str) -> Entry | None: ...
 
     async def kind_of(self, owner: str, id: str) -> str:

@@ -42,10 +42,17 @@ class SqliteStore:
         self._worker = StoreThread(lambda: StoreSession(path, self._bounds, max_age, patience), clock)
 
     async def put(self, entry: Entry) -> None:
+        await self._put(statements.put, entry)
+
+    async def replace_running(self, entry: Entry) -> bool:
+        return bool(await self._put(statements.replace_running, entry))
+
+    async def _put(self, work: Callable[[Connection, Entry, float], Result], entry: Entry) -> Result:
         sizes = [len(entry.head), len(entry.input), len(entry.body), *(len(item.value) for item in entry.output)]
         pages = self._checked(sizes, len(entry.output))
         uses = ((entry.owner, entry.id), (entry.owner, parent_of(entry) or entry.id))
-        await self._run(partial(statements.put, entry=entry, now=self._now()), pages, uses)
+        now = self._now()
+        return await self._run(lambda connection: work(connection, entry, now), pages, uses)
 
     async def get(self, owner: str, id: str) -> Entry | None:
         return await self._run(partial(statements.get, owner=owner, id=id), uses=((owner, id),))

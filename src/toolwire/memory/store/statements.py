@@ -70,6 +70,17 @@ def put(connection: Connection, entry: Entry, now: float) -> None:
         connection.executemany(_OUTPUT_ID, [(key_of(entry.owner, item.id), place) for item in entry.output])
 
 
+def replace_running(connection: Connection, entry: Entry, now: float) -> bool:
+    place = _place(connection, entry.owner, entry.id)
+    if place is None:
+        return False
+    [status] = connection.execute("SELECT status FROM entries WHERE place = ?", (place,)).fetchone()
+    if status not in RUNNING:
+        return False
+    put(connection, entry, now)
+    return True
+
+
 def get(connection: Connection, owner: str, id: str) -> Entry | None:
     row = connection.execute(_GET, (key_of(owner, id),)).fetchone()
     return _entry(row) if row and row[0] == owner and row[1] == id else None

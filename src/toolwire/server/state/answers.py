@@ -36,6 +36,7 @@ from .query import StateQuery, page
 Replay: TypeAlias = Callable[[Entry, int], bytes]
 
 _POLL = 0.5
+GRACE = 2.0  # seconds: two heartbeats
 _MAX_RELAYED = 64 << 20
 _LAST_NUMBER = 1 << 31
 # What may stand in the path of another server: no way up, no query, no line break.
@@ -53,6 +54,7 @@ class Stored:
     ) -> None:
         self._runtime = runtime
         self._cluster = cluster
+        self._grace = GRACE
         self._keeping = keeping
         self._store = keeping.store
         self._background = background
@@ -84,10 +86,15 @@ class Stored:
             await reply.json(shown(await self.current(entry)))
 
     async def current(self, entry: Entry) -> Entry:
+        """A running answer without a heartbeat has failed, unless one arrives soon: the store may have been down for a while."""
+        if heard_of(entry, time.time()) is entry:
+            return entry
+        await asyncio.sleep(self._grace)
+        entry = await self._store.get(entry.owner, entry.id) or entry
         current = heard_of(entry, time.time())
-        if current is not entry:
-            await self._store.put(current)
-        return current
+        if current is entry or await self._store.replace_running(current):
+            return current
+        return await self._store.get(entry.owner, entry.id) or current
 
     async def delete(self, entry: Entry) -> None:
         if (job := self._background.find(entry.owner, entry.id)) is not None:
@@ -99,8 +106,9 @@ class Stored:
         if not decode(entry.body).get("background"):
             raise BadRequest(f"{quote(entry.id)} does not run in the background; expected one that does.")
         if entry.status in RUNNING:
+            if not await self._store.replace_running(with_status(entry, "cancelled", None)):
+                return await self.cancel(await self._store.get(entry.owner, entry.id) or entry)
             entry = with_status(entry, "cancelled", None)
-            await self._store.put(entry)
             if (job := self._background.find(entry.owner, entry.id)) is not None:
                 job.stop("cancelled", cancelled())
         elif entry.status != "cancelled":

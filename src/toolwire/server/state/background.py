@@ -207,7 +207,7 @@ class Background:
     async def _mark(self, job: BackgroundRun, status: str) -> None:
         entry = await self._store.get(job.owner, job.id)
         if entry is not None and entry.status == "queued":
-            await self._store.put(with_status(entry, status, None))
+            await self._store.replace_running(with_status(entry, status, None))
 
     async def _unsaved(self, job: BackgroundRun) -> GatewayError | None:
         """The reason for an answer that was completed, but is not in the store."""
@@ -239,7 +239,7 @@ class Background:
         with contextlib.suppress(GatewayError):
             entry = await self._store.get(job.owner, job.id)
             if entry is not None and entry.status in RUNNING:
-                await self._store.put(with_status(entry, status, error))
+                await self._store.replace_running(with_status(entry, status, error))
 
     def _retire(self, job: BackgroundRun) -> None:
         """Ended jobs stay a while for those who lost their connection, as many as there is room for."""

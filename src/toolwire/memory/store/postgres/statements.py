@@ -34,6 +34,21 @@ named AS (
     ON CONFLICT (item_key) DO UPDATE SET entry_key = excluded.entry_key
 )
 SELECT EXISTS (SELECT 1 FROM stored)"""
+# The same values; False if it has ended or does not exist.
+REPLACE_RUNNING = f"""
+WITH stored AS (
+    UPDATE toolwire_entries e SET
+        parent_key = $2, used = $3, size = $4, kind = $8, status = $9, created = $10, alive = $11, previous = $12, conversation = $13,
+        keeper = $14, head = $15, input = $16, output = $17, body = $18,
+        item_keys = CASE WHEN e.item_keys <@ $5::bigint[] THEN $5::bigint[] ELSE e.item_keys || $5::bigint[] END
+    WHERE key = $1 AND owner = $6 AND id = $7 AND status IN {_RUNNING}
+    RETURNING key
+),
+named AS (
+    INSERT INTO toolwire_output_ids SELECT item, key FROM stored, unnest($5::bigint[]) AS item ORDER BY item
+    ON CONFLICT (item_key) DO UPDATE SET entry_key = excluded.entry_key
+)
+SELECT EXISTS (SELECT 1 FROM stored)"""
 GET = f"SELECT {_COLUMNS} FROM toolwire_entries WHERE key = $1"
 KIND = f"SELECT kind FROM toolwire_entries WHERE {_THIS}"
 # UNION drops duplicates, so a cycle ends. Without an order of rows: chain_of() follows the ids.
@@ -82,19 +97,19 @@ UNION ALL SELECT status FROM toolwire_entries WHERE {_THIS} AND NOT EXISTS (SELE
 TOTAL = """
 SELECT coalesce((SELECT sum(size) FROM toolwire_entries), 0)
     + coalesce((SELECT sum(octet_length(value) + 200) FROM toolwire_items), 0)"""
-# Keys of entries, or of items of answers. Rows that another gateway changes now are skipped: they are in use anyway. A use does not revive an
-# entry that had expired by then ($3: seconds).
+# Keys of entries, or of items of answers, with the first and the last use. Rows that another gateway changes now are skipped: they are in
+# use anyway. A use does not revive an entry that had expired by then ($4: seconds).
 USE = """
-WITH seen AS (SELECT * FROM unnest($1::bigint[], $2::float8[]) AS s (key, used)),
+WITH seen AS (SELECT * FROM unnest($1::bigint[], $2::float8[], $3::float8[]) AS s (key, first, last)),
 uses AS (
-    SELECT key, max(used) AS used FROM (
-        SELECT key, used FROM seen
-        UNION ALL SELECT o.entry_key, seen.used FROM seen JOIN toolwire_output_ids o ON o.item_key = seen.key
+    SELECT key, min(first) AS first, max(last) AS last FROM (
+        SELECT key, first, last FROM seen
+        UNION ALL SELECT o.entry_key, seen.first, seen.last FROM seen JOIN toolwire_output_ids o ON o.item_key = seen.key
     ) AS every GROUP BY key
 ),
 locked AS (SELECT key FROM toolwire_entries WHERE key IN (SELECT key FROM uses) ORDER BY key FOR UPDATE SKIP LOCKED)
-UPDATE toolwire_entries e SET used = uses.used FROM uses, locked
-WHERE e.key = uses.key AND e.key = locked.key AND e.used < uses.used AND e.used >= uses.used - $3"""
+UPDATE toolwire_entries e SET used = uses.last FROM uses, locked
+WHERE e.key = uses.key AND e.key = locked.key AND e.used < uses.last AND e.used >= uses.first - $4"""
 
 APPLY = "SELECT toolwire_apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 COUNTERS = "SELECT name, value FROM toolwire_counters WHERE name = ANY ($1) AND (expires = 0 OR expires > $2)"

@@ -46,18 +46,24 @@ class PostgresStore:
         self._used: int | None = None  # estimate of the bytes in the store
         self._in_flight = 0  # bytes of writes that have not ended
         self._room = asyncio.Lock()
-        self._uses: dict[int, float] = {}  # of reads, not written yet
+        self._uses: dict[int, tuple[float, float]] = {}  # the first and the last read of each, not written yet
         self._next_look = 0.0  # for expired entries
         self._tidying: asyncio.Task[None] | None = None
 
     async def put(self, entry: Entry) -> None:
+        if not await self._put(statements.PUT, entry):
+            raise failures.key_taken()
+
+    async def replace_running(self, entry: Entry) -> bool:
+        return await self._put(statements.REPLACE_RUNNING, entry)
+
+    async def _put(self, statement: str, entry: Entry) -> bool:
         sizes = [len(entry.head), len(entry.input), len(entry.body), *(len(item.value) for item in entry.output)]
         size = sum(sizes) + _ENTRY_BYTES + ITEM_BYTES * len(entry.output)
         spared = [self._key(entry.owner, name) for name in (entry.id, parent_of(entry)) if name]
         async with self._counted(size, spared):
-            rows = await self._pool.write(statements.PUT, *statements.row_of(entry, self._now(), size))
-        if not rows[0][0]:
-            raise failures.key_taken()
+            rows = await self._pool.write(statement, *statements.row_of(entry, self._now(), size))
+        return bool(rows[0][0])
 
     async def get(self, owner: str, id: str) -> Entry | None:
         key = self._use(owner, id)
@@ -197,7 +203,7 @@ class PostgresStore:
 
     def _use(self, owner: str, id: str) -> int:
         key = self._key(owner, id)
-        self._uses[key] = self._last
+        self._uses[key] = (self._uses.get(key) or (self._last, 0.0))[0], self._last
         return key
 
     async def _tidy(self, now: float) -> None:
@@ -212,7 +218,8 @@ class PostgresStore:
     async def _write_uses(self) -> None:
         uses, self._uses = self._uses, {}
         if uses:
-            await self._pool.write(statements.USE, list(uses.keys()), list(uses.values()), self._max_age)
+            firsts, lasts = zip(*uses.values(), strict=True)
+            await self._pool.write(statements.USE, list(uses), list(firsts), list(lasts), self._max_age)
 
     def _now(self) -> float:
         """Strictly increasing, also if the clock is not: uses are ordered by it."""

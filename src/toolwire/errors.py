@@ -129,6 +129,9 @@ class ConfigError(GatewayError):
     status = 500
     code = "config_error"
 
+    def __str__(self) -> str:
+        return self.sentence()
+
 
 class InternalError(GatewayError):
     """We are wrong."""

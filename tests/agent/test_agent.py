@@ -293,3 +293,16 @@ def test_control_c_leaves_a_valid_conversation(how: str, tmp_path: Path) -> None
     command = [sys.executable, "-W", "error", "-c", INTERRUPTED.format(how=how)]
     found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=20)
     assert (found.stdout, found.stderr) == ("['user', 'assistant', 'tool'] Interrupted\n", "")
+
+
+def test_run_sync_inside_an_event_loop_says_what_to_write() -> None:
+    async def run() -> None:
+        Agent("demo/echo-tools").run_sync("Hello.")
+
+    with pytest.raises(ConfigError, match=r"await agent\.run"):
+        asyncio.run(run())
+
+
+def test_a_missing_configuration_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing\.toml"):
+        Agent("demo/echo-tools", config=tmp_path / "missing.toml").run_sync("Hello.")

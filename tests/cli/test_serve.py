@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import socket
+import sys
 
 import pytest
 
-from toolwire.cli.serve import address_of, banner, serve
+from toolwire.cli.serve import UnusablePort, address_of, banner, check_port, serve
 from toolwire.config.file import BackendConfig, Config, ServerConfig, with_backends
 from toolwire.config.secret import Secret
 from toolwire.errors import ConfigError
@@ -59,3 +62,15 @@ def test_the_address_is_one_a_client_can_use(host: str, address: str) -> None:
 def test_what_is_no_number_of_processes(workers: int) -> None:
     with pytest.raises(ConfigError, match=f"found {workers}; expected a whole number from 1 to 64"):
         serve(workers=workers)
+
+
+def test_a_port_in_use_names_the_program_and_a_free_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(UnusablePort) as caught:
+            check_port(ServerConfig(port=port))
+        assert f"127.0.0.1:{port} is already in use" in caught.value.message
+        assert "toolwire serve --port " in caught.value.hint
+        if sys.platform == "linux":
+            assert f"(process {os.getpid()})" in caught.value.message
+    check_port(ServerConfig(port=port))

@@ -108,8 +108,14 @@ class Agent:
                 yield event
 
     def run_sync(self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None) -> Result:
-        """run() for programs without an event loop."""
-        return asyncio.run(self.run(prompt, conversation, keep))
+        """run() for programs without an event loop. Raises ConfigError inside of one, for example in a notebook."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(prompt, conversation, keep))
+        raise ConfigError(
+            "run_sync() cannot be used inside a running event loop.", hint="Write `await agent.run(...)` there."
+        )
 
     def stream_sync(
         self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None

@@ -53,11 +53,11 @@ def run(arguments: Sequence[str]) -> int:
         code = app(list(arguments), exit_on_error=False, print_error=False)
         sys.stdout.flush()  # errors here are still reported
     except CycloptsError as error:
-        return _fail(f"{' '.join(str(error).split())} Run `toolwire --help` for a list of commands.")
+        return _fail(f"{' '.join(str(error).split())} {_help_for(arguments)}")
     except UpstreamError as error:
         return _fail(error.sentence(), PROBLEM_FOUND)
     except GatewayError as error:
-        return _fail(error.sentence())
+        return _fail(error.sentence(), getattr(error, "exit_code", WRONG_USAGE))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -73,6 +73,13 @@ def run(arguments: Sequence[str]) -> int:
             raise
         return _fail(f"the output cannot be written: {error.strerror}. Redirect it.", PROBLEM_FOUND)
     return code if isinstance(code, int) else 0
+
+
+def _help_for(arguments: Sequence[str]) -> str:
+    names = {place.rpartition(":")[2] for place in COMMANDS}
+    if arguments and arguments[0] in names:
+        return f"Run `toolwire {arguments[0]} --help` for its options."
+    return "Run `toolwire --help` for a list of commands."
 
 
 def _fail(message: str, code: int = WRONG_USAGE) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -15,7 +18,7 @@ from cyclopts import Parameter
 from .. import __version__
 from ..catalog.found import found_config
 from ..config.file import BackendConfig, Config, ServerConfig, default_store_path, with_address
-from ..errors import ConfigError
+from ..errors import ConfigError, quote
 
 ConfigFlag: TypeAlias = Annotated[
     Path | None,
@@ -43,9 +46,52 @@ def serve(
     for warning in served.warnings:
         print(f"warning: {warning}", file=sys.stderr)
 
+    check_port(served.server)
     from ..server import run
 
     run(served, workers=workers, announce=partial(announce, served))
+
+
+def check_port(server: ServerConfig) -> None:
+    """Raises UnusablePort with what to do. Workers of one gateway share a port, so it is only tried, not reserved."""
+    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    for port in (server.port, *range(server.port + 1, min(server.port + 50, 65536))):
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((server.host, port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    return  # the server reports it
+                continue
+        if port == server.port:
+            return
+        user = _listener_at(server.port)
+        hint = f"Stop that one, or run: toolwire serve --port {port}"
+        raise UnusablePort(f"{server.host}:{server.port} is already in use{f' by {user}' if user else ''}.", hint=hint)
+
+
+class UnusablePort(ConfigError):
+    """The address cannot be listened on."""
+
+    exit_code = 3
+
+
+def _listener_at(port: int) -> str:
+    """The program that listens on this port of this machine, where the system tells."""
+    inodes = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError):
+            for line in Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                    inodes.add(f"socket:[{fields[9]}]")
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if any(os.readlink(link) in inodes for link in (folder / "fd").iterdir()):
+                name = (folder / "comm").read_text().strip()
+                return f"{quote(name)[1:-1]} (process {folder.name})"
+    return ""
 
 
 def banner(config: Config) -> Iterator[str]:

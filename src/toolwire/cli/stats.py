@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from ..catalog.found import found_config
 from ..config.file import Config, default_store_path
-from ..errors import ConfigError, GatewayError
+from ..errors import ConfigError, GatewayError, quote
 from ..memory.store import Store, store_for
 from ..memory.store import errors as failures
 from ..memory.store.schema import connect
@@ -60,6 +61,11 @@ def stats(
         print(msgspec.json.format(msgspec.json.encode(as_json(found)), indent=2).decode())
         return 0
     print("\n".join(render_text(found)))
+    if backend and not found.lines:
+        names = [one.name for one in asyncio.run(found_config(config)).backends]
+        if backend not in names:
+            print(f"There is no back end {quote(backend)}; the back ends are {', '.join(names)}.", file=sys.stderr)
+            return 1
     return 0
 
 

@@ -3,6 +3,7 @@
 const API = new URL("api/", import.meta.url);
 const ROOT = new URL("../", import.meta.url);
 const OWN = { "x-toolwire-ui": "1" };
+const RETRY = 3000; // milliseconds
 
 export class ApiError extends Error {
   constructor(status, text) {
@@ -40,12 +41,24 @@ export async function logOut() {
 
 /** Events of the live list: onFlow(summary), onReset(), onState("live" | "connecting"). Returns a function that ends it. */
 export function live({ onFlow, onReset, onState }) {
-  const source = new EventSource(new URL("flows/live", API));
-  source.addEventListener("flow", (event) => onFlow(JSON.parse(event.data)));
-  source.addEventListener("reset", () => onReset());
-  source.addEventListener("open", () => onState("live"));
-  source.addEventListener("error", () => onState("connecting"));
-  return () => source.close();
+  let source = null;
+  let timer = 0;
+  const open = () => {
+    source = new EventSource(new URL("flows/live", API));
+    source.addEventListener("flow", (event) => onFlow(JSON.parse(event.data)));
+    source.addEventListener("reset", () => onReset());
+    source.addEventListener("open", () => onState("live"));
+    source.addEventListener("error", () => {
+      onState("connecting");
+      // After an error status the browser does not try again by itself.
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, RETRY);
+    });
+  };
+  open();
+  return () => {
+    clearTimeout(timer);
+    source.close();
+  };
 }
 
 export async function models() {

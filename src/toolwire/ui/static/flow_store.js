@@ -27,7 +27,7 @@ export class FlowStore extends EventTarget {
         if (!this.isEnabled) return;
         this.state = state;
         this._tell("state");
-        if (isBack) this.reload();
+        if (isBack || state === "connecting") this.reload(); // also shows whether the session has ended
       },
     });
     this.reload();
@@ -50,7 +50,10 @@ export class FlowStore extends EventTarget {
         const page = await api.flows(before === null ? { limit: PAGE } : { limit: PAGE, before });
         if (load !== this._load) return;
         this.isEnabled = page.enabled !== false;
-        if (!this.isEnabled) this.state = "recording off";
+        if (!this.isEnabled) {
+          this.state = "recording off";
+          this._close?.();
+        }
         newest ??= page.flows[0]?.seq ?? Infinity;
         for (const summary of page.flows) seen.add(summary.id);
         this.put(page.flows);

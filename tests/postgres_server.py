@@ -80,7 +80,7 @@ class PostgresServer:
             cwd=self._folder,
             start_new_session=True,
         )
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while subprocess.run(self._ready, stdout=subprocess.DEVNULL, check=False).returncode:
             assert time.monotonic() < end, "PostgreSQL did not start"
             time.sleep(0.02)

@@ -268,7 +268,8 @@ def test_memory_is_flat_over_ten_thousand_requests(tmp_path: Path) -> None:
 
     async def main() -> None:
         with process(
-            tmp_path, '[server]\nlog = "warning"\n[store]\nkind = "memory"\n[backends.vscode]\nkind = "vscode"\n'
+            tmp_path,
+            '[server]\nlog = "warning"\n[flows]\nenabled = false\n[store]\nkind = "memory"\n[backends.vscode]\nkind = "vscode"\n',
         ) as running:
             opened = await connect(running.port, token=next(tmp_path.glob("**/bridge-token")).read_text().strip())
             opened.start()

@@ -96,10 +96,10 @@ class ToolNames:
         if self._loose is None:
             self._loose = self._spellings()
         bare = without_prefix(_without_markup(label))
-        for name in (bare, _spelled(bare), _spelled(label), _squeezed(bare)):
-            if (found := self._by_label.get(name) or self._loose.get(name)) is not None:
-                return found
-        return None
+        if (found := self._by_label.get(bare)) is not None:
+            return found
+        keys = (_spelled(bare), _spelled(label), _squeezed(bare))
+        return next((found for key in keys if (found := self._loose.get(key)) is not None), None)
 
     def _unknown(self, name: str) -> str:
         return name if self._is_free else self._legal(name)

@@ -34,7 +34,7 @@ from ..wire.exact_json import BadJson, encode
 from .answer import ReplyReader
 from .grammar import GrammarSupport, no_grammar
 from .simulation import ScanningBackend
-from .wrapper import BackendWrapper, Rounds, wrap_reply
+from .wrapper import BackendWrapper, Rounds, added_messages, wrap_reply
 
 _MOST_CALLS = 64  # an answer with more calls is not corrected
 _NO_SCHEMAS = (400, 404, 422, 501)  # statuses of a server that does not support schemas
@@ -245,7 +245,7 @@ class _CorrectedAnswer:
         said = Message(role="assistant", parts=answer.parts)
         reminder = Message(role="user", parts=(Text(text=self._terms.reminder),))
         messages = (*request.messages, *((said,) if answer.parts else ()), reminder)
-        return _added(request, self._repaired(replace(request, messages=messages)), wire=b"")
+        return replace(added_messages(request, self._repaired(replace(request, messages=messages))), wire=b"")
 
     def _identify_calls(self, answer: HeldAnswer) -> None:
         """Make ids unique, and drop valid calls that the model repeats."""
@@ -285,7 +285,9 @@ class _CorrectedAnswer:
         results = [Message(role="tool", parts=(self._result(held, hints.get(id(held), {})),)) for held in answer.calls]
         messages = (*request.messages, Message(role="assistant", parts=answer.parts), *results)
         repaired = self._repaired(replace(request, messages=messages))
-        return _added(request, replace(repaired, messages=adapt_ids(repaired.messages, self._inner.profile.ids)))
+        return added_messages(
+            request, replace(repaired, messages=adapt_ids(repaired.messages, self._inner.profile.ids))
+        )
 
     def _repaired(self, request: Request) -> Request:
         """The new messages in the order that providers accept; the earlier ones have passed this already."""
@@ -358,12 +360,6 @@ def _has_calls(events: list[Event]) -> bool:
 
 async def _replay(events: list[Event]) -> AsyncIterator[list[Event]]:
     yield events
-
-
-def _added(before: Request, request: Request, wire: bytes | None = None) -> Request:
-    """Counts the messages that the client has not seen."""
-    unseen = before.unseen + len(request.messages) - len(before.messages)
-    return replace(request, unseen=max(0, unseen), wire=request.wire if wire is None else wire)
 
 
 def _refusal(held: HeldCall, corrections: int) -> UpstreamError:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..backends.base import Backend, EventReply, Model, WireReply
 from ..events import Event, Noted, PartEnded, PartStarted
-from ..types import Loss, Reasoning, Usage
+from ..types import Loss, Reasoning, Request, Usage
 
 _UNSIGNED = Loss(
     "reasoning",
@@ -53,6 +53,12 @@ def wrap_reply(
         wrapped.how = "; ".join(filter(None, (first.how, how)))
         wrapped.local = first.local
     return wrapped
+
+
+def added_messages(before: Request, request: Request) -> Request:
+    """The request, whose last messages the gateway has added to those of the request before: the client has not seen them."""
+    unseen = before.unseen + len(request.messages) - len(before.messages)
+    return replace(request, unseen=max(0, unseen))
 
 
 class Rounds:

@@ -321,9 +321,10 @@ CURSOR = Profile(
     has_files=False,
     writes_calls=False,
 )
-# The model may be of any provider. The wire package limits tools to 128.
+# The model may be of any provider.
 VSCODE = Profile(
     name="vscode",
+    max_tools=128,
     has_tool_choice=False,
     tool_kinds=frozenset(),
     ids=IdRule(letters="word", longest=40),

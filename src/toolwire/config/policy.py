@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ..calls.written.splitter import UnknownTool
 from .file import BackendConfig, Guard
-from .values import Grammar
+from .values import Budget, Grammar
 
 
 class Corrections(Struct, frozen=True, kw_only=True):
@@ -29,10 +29,21 @@ class Corrections(Struct, frozen=True, kw_only=True):
     reminders: int = 0
 
 
+class ToolsBudget(Struct, frozen=True, kw_only=True):
+    """How many tools, or tokens of their definitions, a model gets at a time; 0 means any number."""
+
+    count: int = 0
+    tokens: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.count or self.tokens)
+
+
 class Policy(Struct, frozen=True, kw_only=True):
     """guard: "off" changes nothing, "check" streams calls and counts invalid ones, "repair" repairs them while they stream, "retry" holds
     calls until they are valid. guards: the same for models whose names match a pattern; the first match takes precedence over guard. grammar: whether
-    requests constrain the output to a schema; "auto" where the profile says so or a trial worked."""
+    requests constrain the output to a schema; "auto" where the profile says so or a trial worked. max_tools: how many the back end takes,
+    None where its profile says so. tool_search: "gateway" runs it here also where the back end has one of its own."""
 
     verbatim: str = "auto"
     tools: Literal["auto", "native", "simulate"] = "auto"
@@ -40,6 +51,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     guards: Mapping[str, Guard] = {}
     terms: Corrections = Corrections()
     grammar: Grammar = "auto"
+    tools_budget: ToolsBudget = ToolsBudget()
+    max_tools: int | None = None
+    tool_search: Literal["auto", "gateway", "off"] = "auto"
 
     def guard_for(self, model: str) -> Guard:
         for pattern, guard in self.guards.items():
@@ -55,6 +69,9 @@ def policy_of(config: BackendConfig) -> Policy:
         guard=config.guard,
         guards=config.guards,
         grammar=config.grammar,
+        tools_budget=_budget(config.tools_budget),
+        max_tools=config.max_tools,
+        tool_search=config.tool_search,
         terms=Corrections(
             corrections=config.max_corrections,
             policy=config.policy,
@@ -62,3 +79,10 @@ def policy_of(config: BackendConfig) -> Policy:
             is_strict=config.is_simulated,
         ),
     )
+
+
+def _budget(value: Budget) -> ToolsBudget:
+    if isinstance(value, int):
+        return ToolsBudget(count=value)
+    number = value.removesuffix(" tokens")
+    return ToolsBudget(tokens=int(number.removesuffix("k")) * (1000 if number.endswith("k") else 1))

@@ -29,6 +29,15 @@ Limit: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000, description="a wh
 Connections: TypeAlias = Annotated[
     int, Meta(ge=0, le=1_000_000, description="a whole number from 1 to 1000000, or 0 for twice max_streams")
 ]
+# Of the tools that a model gets at a time.
+Budget: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=0, le=10_000)] | Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,6}k? tokens$")],
+    Meta(description='a number of tools from 1 to 10000, a number of tokens such as "20k tokens", or 0 for no budget'),
+]
+MostTools: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=0, le=10_000)] | None,
+    Meta(description="a whole number from 1 to 10000, or 0 for no limit"),
+]
 LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "delete", "shell"]
 Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
 Grammar: TypeAlias = Literal["auto", "on", "off"]
@@ -72,6 +81,9 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     key: Secret = Secret()
     tools: Literal["auto", "native", "simulate"] = "auto"
     tool_kinds: Literal["auto", "all", "functions"] = "auto"
+    tools_budget: Budget = 0
+    max_tools: MostTools = None  # None: as the profile says
+    tool_search: Literal["auto", "gateway", "off"] = "auto"
     guard: Guard = "repair"
     guards: dict[str, Guard] = {}  # by model name, with * as wildcard
     max_corrections: Corrections = 2

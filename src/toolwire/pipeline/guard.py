@@ -49,10 +49,14 @@ def guarded(
         is_reminded = not is_simulated and backend.profile.is_unforced(job.model) and not job.is_stored_upstream
         text = reminder(wanted, is_native=not is_simulated)
         terms = replace(terms, reminder=text, reminders=int(is_reminded))
-    if _writes_calls(job):
-        backend = ScanningBackend(backend, schemas, _manner(job.policy, job.guard))
+    backend = scanned(job, schemas)
     grammar = None if grammars is None else grammars.support(job.backend, job.model, job.policy.grammar)
     return CorrectingBackend(backend, checking, terms, grammar), None
+
+
+def scanned(job: Job, schemas: Schemas) -> Backend:
+    """The back end of the job, wrapped in one that finds the calls in its text where its models write them there."""
+    return ScanningBackend(job.backend, schemas, _manner(job.policy, job.guard)) if _writes_calls(job) else job.backend
 
 
 def _has_choice(job: Job) -> bool:

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..backends.base import Backend
+from ..calls.search.selection import SearchPlan
 from ..calls.tools.encoded_arguments import Encoding
 from ..calls.tools.names import ToolNames
 from ..config.file import Guard
@@ -50,6 +51,7 @@ class Job(Struct, kw_only=True):
     names: ToolNames | None = None
     call_ids: frozenset[str] | None = None  # of the history, where a stage has collected them
     encodings: Mapping[str, Encoding] = {}
+    search: SearchPlan | None = None  # where the model does not get all tools
 
     def change(self, request: Request, why: str) -> None:
         """The only way to send something else than the client's bytes."""

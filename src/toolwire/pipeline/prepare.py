@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ..calls.ledger.repair import Recipient, losses_of, repair_history
 from ..calls.ledger.repetition import with_loop_notices
 from ..calls.schemas import Schemas
+from ..calls.search.index import ToolIndexes
 from ..calls.tools.adapter import ToolAdapter, adapt_ids
 from ..calls.tools.encoded_arguments import ArgumentDecoder
 from ..calls.tools.kinds import to_functions
@@ -27,16 +28,29 @@ from ..memory.signatures import SignatureMemory, TurnSignatures, reasoning_sourc
 from ..offload import LARGE, offload
 from ..types import Loss, Media, RecurringTools, Request, Text
 from .compaction.stage import Compactor
+from .gateway_tools import ToolRunningBackend
+from .guard import scanned
 from .job import Job
 from .search import Searching
+from .tool_search import FoundTools, ToolSearch, search_plan
 
 Stages: TypeAlias = tuple[Callable[[Job], None], ...]
 
 # Stages that do nothing for a request without tools and without a past.
 _FOR_TOOLS = frozenset(
-    {"replace_search", "check_tools", "translate_tools", "note_repetition", "adapt_ids", "adapt_schemas"}
+    {
+        "replace_search",
+        "check_tools",
+        "plan_tool_search",
+        "translate_tools",
+        "note_repetition",
+        "adapt_ids",
+        "adapt_schemas",
+        "offer_tool_search",
+    }
 )
 _NO_KINDS: frozenset[str] = frozenset()
+_GROUPED = frozenset({"namespace", "declared"})
 _LARGE_TOOLS = 256 * 1024  # bytes; a byte of a new schema costs a hundred times as much as a byte of a message
 
 
@@ -53,6 +67,8 @@ class Preparation:
         lock = Lock()
         self.schemas = Schemas(lock=lock)
         self._adapter = ToolAdapter(lock=lock)
+        self._indexes = ToolIndexes(lock=lock)
+        self._found = FoundTools(lock=lock)
         self._answers = answers
         self._signatures = signatures
         self._search = search
@@ -62,10 +78,12 @@ class Preparation:
             self.replace_search,
             self.check_tools,
             self.repair_history,
+            self.plan_tool_search,
             self.translate_tools,
             self.note_repetition,
             self.adapt_ids,
             self.adapt_schemas,
+            self.offer_tool_search,
         )
         self._plain_changes: Stages = tuple(stage for stage in self.changes if stage.__name__ not in _FOR_TOOLS)
 
@@ -161,13 +179,19 @@ class Preparation:
             if job.record.flow is not None:
                 job.record.flow.repairs = tuple(repaired.repairs)
 
+    def plan_tool_search(self, job: Job) -> None:
+        """Find out whether the request has more tools than the back end takes or the owner wants."""
+        job.search = search_plan(job)
+        if job.search is not None:
+            job.has_fitting_tools = False
+
     def translate_tools(self, job: Job) -> None:
         """Offer tools of every kind as functions, under names that the back end accepts."""
         job.offered = job.request.tools
         if job.has_fitting_tools and not job.has_past:
             return
         is_untouched = job.guard == "off" and job.is_own
-        kinds = job.backend.tool_kinds if job.is_own else _NO_KINDS
+        kinds = _kinds(job)
         longest = 0 if is_untouched else job.backend.profile.name_length
         translated = to_functions(job.request, kinds, longest=longest, has_fitting_tools=job.has_fitting_tools)
         job.losses += translated.losses
@@ -207,6 +231,15 @@ class Preparation:
             job.losses += adapted.losses
             job.encodings = adapted.encodings
 
+    def offer_tool_search(self, job: Job) -> None:
+        """Give the model some of the tools, and a function that finds the others."""
+        if job.search is None:
+            return
+        inner = scanned(job, self.schemas)
+        search = ToolSearch(job.search, self._indexes, self._found, job.owner)
+        job.backend = ToolRunningBackend(inner, (search,), job.record.tally)
+        job.change(job.request, "the model gets some of its tools and a search")
+
     def decoder(self, job: Job) -> ArgumentDecoder:
         """For the arguments of the model's calls, where the back end got encoded schemas."""
         return ArgumentDecoder(job.encodings, job.offered, self.schemas)
@@ -226,6 +259,12 @@ def has_past(request: Request) -> bool:
 def _apply(stages: Stages, job: Job) -> None:
     for stage in stages:
         stage(job)
+
+
+def _kinds(job: Job) -> frozenset[str]:
+    """The kinds of tools beside functions that the back end gets. Tools that can be added one by one need a list without groups."""
+    kinds = job.backend.tool_kinds if job.is_own else _NO_KINDS
+    return kinds if job.search is None else kinds - _GROUPED
 
 
 def _rules_of(job: Job) -> Hashable:

@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import Self
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
 from ...config.file import BackendConfig
 from ...dialects import DIALECTS
 from ...dialects.base import Encoded
@@ -66,6 +68,8 @@ class HttpBackend(Backend):
         self.name = config.name
         self.dialect = DIALECT_OF[config.kind]
         self.profile = profile_for(config.kind, config.base_url, config.profile)
+        if config.max_tools is not None:
+            self.profile = replace(self.profile, max_tools=config.max_tools)
         self.tool_kinds = self.profile.tool_kinds if config.tool_kinds == "auto" else _KINDS[config.tool_kinds]
         self._config = config
         self._key = config.key.reveal()

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
+from ...calls.search.selection import tool_count
 from ...dialects.chat.templates import with_plain_roles, with_texts
 from ...dialects.gemini.request_out import without_signatures
 from ...dialects.messages.bound_thinking import with_dropped_blocks, with_free_choice
@@ -39,15 +40,14 @@ class ChangedBody(NamedTuple):
 
 def check_tools(request: Request, profile: Profile) -> None:
     """Some providers limit the number of tools (H147); the error counts them by namespace."""
-    is_as_sent = bool(request.source) and not request.has_new_tools
-    count = len(request.source.get("tools") or ()) if is_as_sent else len(request.tools)
+    count = tool_count(request)
     if 0 < profile.max_tools < count:
         raise BadRequest(
             f"the request has {count} tools, and the back end ({profile.name}) takes {profile.max_tools}: "
             f"{_groups(request)}.",
             where="tools",
             code="too_many_tools",
-            hint="Offer fewer, or let the client load tools when they are needed.",
+            hint="Offer fewer, or let the gateway search them: tool_search must not be off, and tools_budget set where guard is off.",
         )
 
 

@@ -1,0 +1,136 @@
+"""500 tools through every pair of dialects, on back ends that take 128 tools or get a budget: the client sees only calls of its tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.mcp_tools import recorded_tools
+from tests.server.harness import Step
+from toolwire.types import ToolCall
+
+from .harness import NAMES, PAIRS, HistoryEntry, Stage, UpstreamRequest, answered, calls_play, on_stage, talk, text_play
+
+pytestmark = pytest.mark.slow  # a gateway, and requests of half a megabyte
+
+TOOLS: dict[str, Any] = {tool.name.replace("mcp__", "", 1): tool.schema for tool in recorded_tools()}
+ASKED = "What time is it in Tokyo?"
+RIGHT = "time__convert_time"
+ARGUMENTS = '{"source_timezone": "UTC", "time": "10:00", "target_timezone": "Asia/Tokyo"}'
+SEARCH = [("call_1", "find_tools", ['{"query": "convert a time', ' between timezones"}'])]
+VARIANTS = (
+    ("-limited", {"max_tools": 128}),
+    ("-functions", {"max_tools": 128, "tool_kinds": "functions"}),
+    ("-budget", {"tools_budget": 12}),
+    ("-retry", {"tools_budget": 12, "guard": "retry"}),
+    ("-refusing", {"max_tools": 128, "tool_search": "off"}),
+)
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with on_stage(*VARIANTS) as running:
+        yield running
+
+
+@pytest.mark.parametrize("variant", ["-limited", "-functions", "-budget", "-retry"])
+@pytest.mark.parametrize(("client", "backend"), PAIRS)
+def test_the_model_searches_and_calls_what_it_found(stage: Stage, client: str, backend: str, variant: str) -> None:
+    model = f"{client}{variant}"
+    plays = [calls_play(backend, *SEARCH), calls_play(backend, ("call_2", RIGHT, [ARGUMENTS]))]
+    body = talk(client, HistoryEntry("user", "hello"), tools=TOOLS)
+    answer = stage.ask(client, backend + variant, body, *plays, model=model)
+    [call] = answered(client, answer)
+    assert isinstance(call, ToolCall)
+    assert (call.name, json.loads(call.raw)) == (RIGHT, json.loads(ARGUMENTS))
+    first, second = [UpstreamRequest(backend, received.json) for received in stage.received(model)[-2:]]
+    assert first.tools[0] == "find_tools"
+    assert second.tools[: len(first.tools)] == first.tools
+    assert RIGHT not in first.tools
+    assert RIGHT in second.tools
+    assert len(second.tools) <= 128
+    assert second.results == [call_id for call_id, *_ in second.calls]
+    whole = len(json.dumps(body["tools"]))
+    assert len(json.dumps(second.body["tools"])) < whole / 10
+
+
+@pytest.mark.parametrize("client", NAMES)
+def test_whole_answers(stage: Stage, client: str) -> None:
+    plays = [calls_play("chat", *SEARCH), text_play("chat", "It is late.")]
+    body = talk(client, HistoryEntry("user", ASKED), tools=TOOLS, stream=False)
+    [text] = answered(client, stage.ask(client, "chat-limited", body, *plays), stream=False)
+    assert text.text == "It is late."  # type: ignore[union-attr]  # a text
+
+
+@pytest.mark.parametrize(("client", "backend"), PAIRS)
+def test_the_prompt_only_grows_over_ten_turns(stage: Stage, client: str, backend: str) -> None:
+    model, seen = f"{client}-long", len(stage.received(f"{client}-long"))
+    names = [name for name in TOOLS if name.startswith(("excel__", "time__"))][:10]
+    history = [HistoryEntry("user", "Prepare the numbers")]
+    for turn, name in enumerate(names):
+        query = json.dumps({"query": name.replace("__", " ").replace("_", " ")})
+        plays = [calls_play(backend, ("s", "find_tools", [query]))] if turn % 3 == 0 else []
+        plays.append(numbered(calls_play(backend, (f"call_{turn}", name, ["{}"])), turn))
+        body = talk(client, *history, tools=TOOLS)
+        parts = answered(client, stage.ask(client, f"{backend}-limited", body, *plays, model=model))
+        [call] = [part for part in parts if isinstance(part, ToolCall)]
+        history += [
+            HistoryEntry("call", call.raw, call.id, call.name),
+            HistoryEntry("result", "done", call.id),
+        ]
+    sent = [received.json for received in stage.received(model)[seen:]]
+    assert len(sent) == 14
+    for before, after in pairwise(sent):
+        assert wire(after["tools"]).startswith(wire(before["tools"])[:-1])
+    first = sent[0].get("messages") or sent[0]["input"]
+    assert all((body.get("messages") or body["input"])[: len(first)] == first for body in sent)
+
+
+def numbered(play: list[Step], turn: int) -> list[Step]:
+    """A Responses stream of the harness has the same call id in each answer."""
+    return [step.replace(b"call_0", b"call_%d" % turn) if isinstance(step, bytes) else step for step in play]
+
+
+def wire(value: Any) -> str:
+    return json.dumps(value)
+
+
+def test_a_call_beside_a_search_ends_the_answer_and_what_was_found_stays(stage: Stage) -> None:
+    own = ("call_9", "time__get_current_time", ['{"timezone": "UTC"}'])
+    search = ("call_8", "find_tools", ['{"query": "delete a jira issue"}'])
+    body = talk("chat", HistoryEntry("user", ASKED), tools=TOOLS)
+    [call] = answered("chat", stage.ask("chat", "chat-limited", body, calls_play("chat", search, own), model="mixed"))
+    assert isinstance(call, ToolCall)
+    assert call.id == "call_9"
+    later = talk(
+        "chat",
+        HistoryEntry("user", ASKED),
+        HistoryEntry("call", call.raw, call.id, call.name),
+        HistoryEntry("result", "noon", call.id),
+        tools=TOOLS,
+    )
+    answered("chat", stage.ask("chat", "chat-limited", later, text_play("chat"), model="mixed"))
+    assert "atlassian__jira_delete_issue" in UpstreamRequest("chat", stage.received("mixed")[-1].json).tools
+
+
+def test_the_client_learns_that_tools_were_held_back(stage: Stage) -> None:
+    body = talk("chat", HistoryEntry("user", ASKED), tools=TOOLS, stream=False)
+    answer = stage.ask("chat", "chat-limited", body, text_play("chat"))
+    losses = next(value for name, value in answer.headers.items() if name.lower() == "x-toolwire-loss")
+    assert "tools.search" in losses
+
+
+def test_without_tool_search_too_many_tools_are_an_error(stage: Stage) -> None:
+    body = talk("chat", HistoryEntry("user", ASKED), tools=TOOLS)
+    answer = stage.ask("chat", "chat-refusing", body)
+    assert answer.status == 400
+    assert b"500 tools" in answer.body
+
+
+def test_a_request_within_the_limits_is_sent_unchanged(stage: Stage) -> None:
+    body, _ = stage.sent("chat", "chat-budget", talk("chat", HistoryEntry("user", ASKED)))
+    assert UpstreamRequest("chat", body).tools == ["weather", "now"]

@@ -17,7 +17,7 @@ import pytest
 
 import toolwire
 from tests.agent_harness import IN_PROCESS, MODEL, Weather, calls, kinds_of, pairs, script
-from toolwire import Agent, Conversation, Decision, Terms, tool
+from toolwire import Agent, Context, Conversation, Decision, Terms, tool
 from toolwire.agent.events import CompleteEvent, ToolCallEvent
 from toolwire.errors import BadRequest, ConfigError, UpstreamError
 from toolwire.tools import Runnable
@@ -295,12 +295,43 @@ def test_control_c_leaves_a_valid_conversation(how: str, tmp_path: Path) -> None
     assert (found.stdout, found.stderr) == ("['user', 'assistant', 'tool'] Interrupted\n", "")
 
 
-def test_run_sync_inside_an_event_loop_says_what_to_write() -> None:
-    async def run() -> None:
-        Agent("demo/echo-tools").run_sync("Hello.")
+def test_run_sync_inside_an_event_loop_runs_in_a_thread() -> None:
+    async def run() -> tuple[str, list[Any]]:
+        broken = script({"error": {"status": 429, "message": "Slowly."}})
+        with pytest.raises(UpstreamError, match="Slowly"):
+            agent().run_sync(broken)
+        return agent().run_sync(PROMPT).text, list(agent().stream_sync(PROMPT))
 
-    with pytest.raises(ConfigError, match=r"await agent\.run"):
-        asyncio.run(run())
+    text, events = asyncio.run(run())
+    assert text == "So: Rome: rain for 1 days"
+    assert isinstance(events[-1], CompleteEvent)
+
+
+@dataclass
+class Shop:
+    stock: dict[str, int]
+
+
+def count(item: str, context: Context[Shop]) -> int:
+    return context.deps.stock[item]
+
+
+def test_tools_get_the_dependencies_of_the_task() -> None:
+    one = agent([count])
+    prompt = script(calls(("count", {"item": "lamp"})), {"text": "{{result:0}}"})
+    assert one.run_sync(prompt, deps=Shop({"lamp": 7})).text == "7"
+    assert one.run_sync(prompt, deps=Shop({"lamp": 8})).text == "8"
+
+
+def test_dependencies_of_another_type_are_refused_before_the_first_request() -> None:
+    with pytest.raises(ConfigError, match="needs deps of type Shop; found NoneType"):
+        agent([count]).run_sync(PROMPT)
+
+
+def test_the_cost_by_the_prices() -> None:
+    assert agent().run_sync(PROMPT).cost is None
+    result = agent(terms=Terms(prices=(1.0, 2.0))).run_sync(PROMPT)
+    assert result.cost == pytest.approx((result.usage.input + 2 * result.usage.output) / 1e6)
 
 
 def test_a_missing_configuration_is_named(tmp_path: Path) -> None:

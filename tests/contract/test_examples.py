@@ -76,9 +76,11 @@ def test_the_page_about_agents(tmp_path: Path) -> None:
     """All of its programs, one after the other."""
     page = (ROOT / "docs" / "agent.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 10
     program = tmp_path / "page.py"
     program.write_text("\n".join(blocks), encoding="utf-8")
     said = output_of(program, tmp_path).splitlines()
     assert said[0] == "get_weather said: Paris: rain for 1 days."
-    assert said[-1] == "get_weather failed: Denied: the user did not allow this call, and it was not made."
+    assert "count_items said: 7." in said
+    assert "get_weather failed: Denied: the user did not allow this call, and it was not made." in said
+    assert re.fullmatch(r"\d+ tokens so far", said[-1])

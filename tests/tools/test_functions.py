@@ -23,6 +23,7 @@ from toolwire.tools.functions import (
     Context,
     FunctionTool,
     Progress,
+    ToolFailure,
     function_tool,
     innermost,
     serving,
@@ -476,3 +477,52 @@ def test_faults_name_the_parameter() -> None:
 
     with pytest.raises(Unsupported, match="parameter 'bad': complex"):
         signature_of(odd, {})
+
+
+def test_a_function_that_fails_is_called_again() -> None:
+    tried: list[str] = []
+    noted: list[Progress] = []
+
+    def fetch(city: str) -> str:
+        tried.append(city)
+        if len(tried) < 2:
+            raise ConnectionError("reset")
+        return "ok"
+
+    async def main() -> Output:
+        with serving(Context("c", emit=noted.append)):
+            return await function_tool(fetch, retries=1).run({"city": "Rome"})
+
+    assert asyncio.run(main()) == Output.of_text("ok")
+    assert tried == ["Rome", "Rome"]
+    assert [progress.message for progress in noted] == ["retry 1 of 1 after ConnectionError"]
+
+
+def test_the_last_exception_is_reported_and_a_failure_for_the_model_is_not_retried() -> None:
+    tried: list[int] = []
+
+    def refuse() -> None:
+        tried.append(1)
+        raise ToolFailure("There is no such city; try Rome.")
+
+    output = asyncio.run(function_tool(refuse, retries=3).run({}))
+    assert output == Output.of_text("There is no such city; try Rome.", is_error=True)
+    assert len(tried) == 1
+    with pytest.raises(ConfigError, match="retries"):
+        function_tool(refuse, retries=-1)
+
+
+def test_a_context_with_dependencies_is_no_part_of_the_schema() -> None:
+    def look(context: Context[dict[str, int]], name: str) -> int:
+        return context.deps[name]
+
+    made = function_tool(look)
+    assert made.tool.schema is not None
+    assert list(made.tool.schema["properties"]) == ["name"]
+    assert made.deps_type is dict
+
+    async def main() -> Output:
+        with serving(Context("c", deps={"a": 1})):
+            return await made.run({"name": "a"})
+
+    assert asyncio.run(main()) == Output.of_text("1")

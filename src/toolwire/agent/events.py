@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from ..types import Json, JsonObject, Media, Opaque, Text, Usage
 
@@ -84,19 +85,24 @@ class StatusEvent(Struct, frozen=True, kw_only=True, tag="status"):
 
 
 class ErrorEvent(Struct, frozen=True, kw_only=True, tag="error"):
-    """The error that ended the loop."""
+    """The error that ended the loop. Only stream() yields it; run() raises it."""
 
     code: str
     message: str
 
 
 class CompleteEvent(Struct, frozen=True, kw_only=True, tag="complete"):
-    """The end of the loop: the final text, the reason and the total usage."""
+    """The end of the loop: the final text, the reason and the total usage.
+
+    cost: by the prices of Terms, None without any. output: the value of the type that the agent was given, if it was given one.
+    """
 
     text: str
     reason: Ending
     iterations: int
     usage: Usage
+    cost: float | None = None
+    output: Any = None
 
 
 LoopEvent: TypeAlias = (
@@ -114,5 +120,7 @@ LoopEvent: TypeAlias = (
 
 def plain(event: LoopEvent) -> dict[str, Any]:
     """Data for exact_json.encode(), which keeps the digits of numbers."""
-    data: dict[str, Any] = to_builtins(event, builtin_types=(Decimal,))
+    is_complete = isinstance(event, CompleteEvent)
+    data: dict[str, Any] = to_builtins(replace(event, output=None) if is_complete else event, builtin_types=(Decimal,))
+    data.pop("output", None)  # an object of the program; text has its JSON
     return data

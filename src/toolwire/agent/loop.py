@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
 from ..pipeline.answer import EventAnswer
 from ..telemetry import Record, Telemetry
 from ..telemetry.record import NoTelemetry
-from ..tools import Runnable
+from ..tools import Output, Runnable
 from ..tools.runner import Bounds
 from ..types import (
     LOOP_HEADER,
@@ -34,18 +34,26 @@ from ..types import (
     Request,
     Text,
     ToolCall,
+    ToolChoice,
     ToolResult,
     Usage,
 )
-from .events import CompleteEvent, Ending, ErrorEvent, LoopEvent, ReasoningEvent, StatusEvent, TextEvent
+from .events import CompleteEvent, Ending, ErrorEvent, LoopEvent, ReasoningEvent, StatusEvent, TextEvent, ToolCallEvent
+from .hooks import AgentHooks, approval_of, resolve
+from .output import REMINDER, OutputTool
 from .toolbox import Approve, Calls, Toolbox
 
 _MAX_REPEATS = 5  # rounds in a row without change end the loop; from the third on the model gets a notice
 _MAX_INVALID = 3  # rounds in a row without a valid call
+_MAX_REMINDERS = 2  # to call the tool for the output
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """The limits of a task. Prices are for a million tokens, input and output."""
+    """The limits of a task.
+
+    max_iterations: requests to the model. max_tokens: input and output of the whole task. max_cost: in the currency of prices, which are
+    for a million tokens, input and output. bounds: time-outs and sizes of tool calls. approve: see Agent.
+    """
 
     max_iterations: int = 20
     max_tokens: int | None = None
@@ -54,9 +62,14 @@ class Terms(Struct, frozen=True, kw_only=True):
     bounds: Bounds = Bounds()
     approve: Approve | None = None
 
+    def cost(self, usage: Usage) -> float | None:
+        """None without prices."""
+        if not any(self.prices):
+            return None
+        return (usage.input * self.prices[0] + usage.output * self.prices[1]) / 1e6
+
     def is_spent(self, usage: Usage) -> bool:
-        cost = (usage.input * self.prices[0] + usage.output * self.prices[1]) / 1e6
-        is_costly = self.max_cost is not None and cost >= self.max_cost
+        is_costly = self.max_cost is not None and (self.cost(usage) or 0.0) >= self.max_cost
         return is_costly or (self.max_tokens is not None and usage.input + usage.output >= self.max_tokens)
 
 
@@ -67,10 +80,16 @@ class Answers(Protocol):
 
 
 class Hooks(Struct, frozen=True, kw_only=True):
-    """refresh returns the current tools before each round; telemetry gets a record of each answer."""
+    """refresh returns the current tools before each round; telemetry gets a record of each answer.
+
+    user: the hooks of the program. deps: for the contexts of tool calls. output: the tool by which the model gives its answer.
+    """
 
     refresh: Callable[[], Awaitable[Sequence[Runnable]]] | None = None
     telemetry: Telemetry = NoTelemetry()
+    user: AgentHooks | None = None
+    deps: Any = None
+    output: OutputTool | None = None
 
 
 _NO_HOOKS = Hooks()
@@ -93,7 +112,9 @@ class Loop:
         self._request = request
         self._terms = terms
         self._owner = owner
-        self._toolbox = Toolbox(tools, terms.bounds, terms.approve)
+        self._output = hooks.output
+        self._reminders = 0
+        self._toolbox = self._new_toolbox(tools)
         self._messages: list[Message] = list(request.messages)
         self._known = len(self._messages)
         self._calls: Calls | None = None  # of the last answer, while they run
@@ -113,6 +134,11 @@ class Loop:
         text = "".join(self._partial).strip()
         return (*messages, Message(role="assistant", parts=(Text(text=text),))) if text else tuple(messages)
 
+    @property
+    def has_output(self) -> bool:
+        """Whether the model has given a value of the output type."""
+        return self._output is not None and self._output.has_value
+
     async def events(self) -> AsyncGenerator[LoopEvent, None]:
         """The last event is a CompleteEvent, preceded by an ErrorEvent if the loop failed."""
         reason: Ending | None = None
@@ -121,7 +147,9 @@ class Loop:
                 async for event in events:
                     yield event
             if (ending := self._end_reason()) is not None:
-                yield self._complete(ending)
+                if ending == "done" and await self._remind():
+                    continue
+                yield await self._end(ending)
                 return
             reason = self._last_reason()
         self._last = reason or "max_iterations"
@@ -129,7 +157,36 @@ class Loop:
         async with aclosing(self._round()) as events:
             async for event in events:
                 yield event
-        yield self._complete(self._last if self.failure is None else "error")
+        yield await self._end(self._last if self.failure is None else "error")
+
+    def _new_toolbox(self, tools: Sequence[Runnable]) -> Toolbox:
+        user, output = self._hooks.user, self._output
+        free = frozenset() if output is None else frozenset({output.tool.name})
+        approve = approval_of(user or AgentHooks(), self._terms.approve, free) if user or free else self._terms.approve
+        offered = [*tools, output] if output is not None else tools
+        after = None if user is None else self._after_call
+        return Toolbox(offered, self._terms.bounds, approve, deps=self._hooks.deps, after=after)
+
+    async def _after_call(self, call: ToolCallEvent, output: Output) -> Output:
+        assert self._hooks.user is not None
+        changed: Output | None = await resolve(self._hooks.user.after_call(call, output))
+        return output if changed is None else changed
+
+    async def _remind(self) -> bool:
+        """Whether the model gets another request, because it answered with text that is not the output."""
+        if self._output is None or self._output.has_value:
+            return False
+        if await self._output.accept_text(_text_of(self._messages[-1])) or self._reminders >= _MAX_REMINDERS:
+            return False
+        self._reminders += 1
+        self._messages.append(Message(role="user", parts=(Text(text=REMINDER),)))
+        return True
+
+    async def _end(self, reason: Ending) -> CompleteEvent:
+        complete = self._complete(reason)
+        if self._hooks.user is not None:
+            await resolve(self._hooks.user.after_task(complete))
+        return complete
 
     def _end_reason(self) -> Ending | None:
         """Why the loop ends now."""
@@ -137,6 +194,8 @@ class Loop:
             return "error"
         if not self._is_calling:
             return self._ending
+        if self._output is not None and self._output.has_value:
+            return "done"
         return "budget" if self._terms.is_spent(self.usage) else None
 
     def _last_reason(self) -> Ending | None:
@@ -151,7 +210,8 @@ class Loop:
         self._ending, self._is_calling = "done", False
         if self.iterations > 1 and self._hooks.refresh is not None:
             with suppress(GatewayError):  # a server whose tools cannot be listed; the old tools stay
-                self._toolbox = self._toolbox.with_tools(await self._hooks.refresh())
+                tools = await self._hooks.refresh()
+                self._toolbox = self._toolbox.with_tools([*tools, self._output] if self._output is not None else tools)
         record = Record(model=self._request.model, is_stream=self._request.stream, started=time.monotonic(), status=200)
         record.has_reached_bound = self._last == "max_iterations"
         self._hooks.telemetry.opened(record)
@@ -165,6 +225,8 @@ class Loop:
                 record.outcome, record.status, record.error = "error", self.failure.status, self.failure.code
                 return
             self._partial.clear()
+            if self._hooks.user is not None:
+                await resolve(self._hooks.user.after_answer(Message(role="assistant", parts=tuple(parts)), self.usage))
             if parts:
                 async with aclosing(self._run_calls(parts, record)) as events:
                     async for event in events:
@@ -186,7 +248,11 @@ class Loop:
     async def _answer(self, record: Record, parts: list[Part]) -> AsyncGenerator[LoopEvent, None]:
         """Adds the parts of the answer to parts."""
         try:
-            answer = await self._runtime.answer(self._next_request(), record, self._owner)
+            request = self._next_request()
+            if self._hooks.user is not None:
+                changed: Request | None = await resolve(self._hooks.user.before_request(request))
+                request = request if changed is None else changed
+            answer = await self._runtime.answer(request, record, self._owner)
         except GatewayError as error:
             if not self._is_text_enough(error, parts):
                 yield self._failed(error)
@@ -211,7 +277,8 @@ class Loop:
         if any(loss.feature == "usage" for loss in record.losses):
             # The gateway estimates by the bytes of a client's request, which do not exist here.
             self.usage = replace(self.usage, input=self.usage.input + _size(self._messages) // BYTES_PER_TOKEN)
-        parts += answer.parts if self._last is None else self._last_parts(answer.parts)
+        is_open = self._last is None or self._output is not None
+        parts += answer.parts if is_open else self._last_parts(answer.parts)
 
     def _last_parts(self, parts: list[Part]) -> list[Part]:
         """Calls in the last answer become text (H090), or are dropped if an earlier answer of the task has text."""
@@ -235,11 +302,15 @@ class Loop:
 
     def _next_request(self) -> Request:
         request = replace(self._request, messages=with_loop_notices(tuple(self._messages)))
+        tools, output = self._toolbox.offered, self._output
+        must_give = output is not None and (self._reminders > 0 or self._last is not None or len(tools) == 1)
+        named = ToolChoice(mode="named", names=(output.tool.name,)) if output is not None and must_give else None
         if self._last is None:
-            choice = request.tool_choice if self.iterations == 1 else None
-            return replace(request, tools=self._toolbox.offered, tool_choice=choice)
+            choice = named or (request.tool_choice if self.iterations == 1 else None)
+            return replace(request, tools=tools, tool_choice=choice)
         about = {LOOP_HEADER: REACHED_BOUND} if self._last == REACHED_BOUND else {}
-        return replace(request, tools=(), tool_choice=None, headers={**request.headers, **about})
+        last = () if output is None else (output.tool,)
+        return replace(request, tools=last, tool_choice=named, headers={**request.headers, **about})
 
     def _finished(self, event: Finished) -> None:
         reason = event.choices[0].reason if event.choices else "stop"
@@ -253,7 +324,15 @@ class Loop:
         text = texts[0] if texts else ""
         if not text.strip() and self._last is not None:  # the last answer is empty: use the best earlier one
             text = next((text for text in texts if text.strip()), "") or _last_calls(answers)
-        return CompleteEvent(text=text, reason=reason, iterations=self.iterations, usage=self.usage)
+        output = self._output
+        return CompleteEvent(
+            text=output.text if output is not None and output.has_value else text,
+            reason=reason,
+            iterations=self.iterations,
+            usage=self.usage,
+            cost=self._terms.cost(self.usage),
+            output=output.value if output is not None else None,
+        )
 
 
 class _EventMapper:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..calls.arguments import Invalid, Repaired, Valid
 from ..calls.schemas import Schemas
 from ..calls.validation import CallTally, CallValidator, ToolOffer, UnknownCall
-from ..tools import Runnable
+from ..tools import Output, Runnable
 from ..tools.runner import INTERRUPTED, NOT_MADE, Bounds, CallProgress, FinishedCall, run_all
 from ..types import JsonObject, Message, Part, Text, Tool, ToolCall, ToolResult
 from ..wire.exact_json import encode
@@ -34,13 +34,26 @@ Approval: TypeAlias = Decision | bool | None  # None: the call needs no approval
 Approve: TypeAlias = Callable[[ToolCallEvent, Runnable], Approval | Awaitable[Approval]]
 
 
-class Toolbox:
-    """tally counts the findings about the calls."""
+AfterCall: TypeAlias = Callable[[ToolCallEvent, Output], Awaitable[Output]]
 
-    def __init__(self, tools: Sequence[Runnable], bounds: Bounds, approve: Approve | None = None) -> None:
+
+class Toolbox:
+    """tally counts the findings about the calls. deps is for the context of each; after may replace the output of a call."""
+
+    def __init__(
+        self,
+        tools: Sequence[Runnable],
+        bounds: Bounds,
+        approve: Approve | None = None,
+        *,
+        deps: Any = None,
+        after: AfterCall | None = None,
+    ) -> None:
         self._tools = {runnable.tool.name: runnable for runnable in tools}
         self._bounds = bounds
         self._approve = approve
+        self._deps = deps
+        self.after = after
         self._offer = ToolOffer(self.offered)
         self.tally = CallTally()
         self._checking = CallValidator(self._offer, Schemas(), self.tally)
@@ -53,7 +66,7 @@ class Toolbox:
         """A toolbox with these tools; self if they are the same."""
         if [runnable.tool for runnable in tools] == list(self.offered):
             return self
-        return Toolbox(tools, self._bounds, self._approve)
+        return Toolbox(tools, self._bounds, self._approve, deps=self._deps, after=self.after)
 
     def begin(self, parts: Sequence[Part], *, is_cut: bool, tally: CallTally | None = None) -> Calls:
         """The calls of one answer; tally counts the findings about them."""
@@ -93,7 +106,7 @@ class Toolbox:
 
     def run(self, wanted: Sequence[tuple[ToolCall, JsonObject]]) -> AsyncGenerator[FinishedCall | CallProgress, None]:
         runs = [(call, self._tools[call.name], arguments) for call, arguments in wanted]
-        return run_all(runs, self._bounds)
+        return run_all(runs, self._bounds, self._deps)
 
 
 class Calls:
@@ -104,6 +117,7 @@ class Calls:
         self._parts = parts
         self._is_cut = is_cut
         self._results: dict[str, ToolResult] = {}
+        self._events: dict[str, ToolCallEvent] = {}  # of the calls that run
         self._is_running = False
         self.has_valid = False
 
@@ -124,7 +138,7 @@ class Calls:
         self._is_running = True
         async with aclosing(self._toolbox.run(wanted)) as runs:
             async for ran in runs:
-                yield _progress(ran) if isinstance(ran, CallProgress) else self._finished(ran)
+                yield _progress(ran) if isinstance(ran, CallProgress) else self._finished(await self._changed(ran))
 
     async def _check(
         self, place: int, call: ToolCall, wanted: list[tuple[ToolCall, JsonObject]]
@@ -155,7 +169,16 @@ class Calls:
                 if isinstance(event, ToolErrorEvent):
                     yield self._invalid(call, event)
                     return
+        self._events[call.id] = event
         wanted.append((call, event.arguments))
+
+    async def _changed(self, ran: FinishedCall) -> FinishedCall:
+        """With the output of the hook."""
+        if self._toolbox.after is None:
+            return ran
+        output = await self._toolbox.after(self._events[ran.call.id], ran.output)
+        fault = ran.fault if output.is_error == ran.output.is_error else ("failed" if output.is_error else "")
+        return replace(ran, output=output, fault=fault)
 
     def _edit(self, place: int, call: ToolCall, arguments: JsonObject) -> ToolCall:
         """The conversation has the arguments that the tool got, not those that the model wrote (H023)."""

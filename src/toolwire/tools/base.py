@@ -16,6 +16,11 @@ class Output(Struct, frozen=True, kw_only=True):
     parts: tuple[Text | Media | Opaque, ...] = ()
     is_error: bool = False
 
+    @property
+    def text(self) -> str:
+        """The text of all parts."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
     @classmethod
     def of_text(cls, text: str, *, is_error: bool = False) -> Output:
         return cls(parts=(Text(text=text),), is_error=is_error)

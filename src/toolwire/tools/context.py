@@ -1,4 +1,4 @@
-"""The context of a tool call: its id, its progress, and whether it is cancelled.
+"""The context of a tool call: its id, its progress, whether it is cancelled, and what the program passes to its tools.
 
 The program that runs tools sets a Context with serving(); tasks and threads that start inside inherit it. Without serving() a tool gets a context
 that has no call id and drops progress.
@@ -12,8 +12,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # with a default, which typing has from Python 3.13 on
+
+    DepsT = TypeVar("DepsT", default=Any)
+else:
+    from typing import TypeVar
+
+    DepsT = TypeVar("DepsT")
 
 _log = logging.getLogger("toolwire.tools")
 
@@ -26,8 +36,11 @@ class Progress(Struct, frozen=True, kw_only=True):
     total: float | None = None
 
 
-class Context:
+class Context(Generic[DepsT]):
     """One call; all methods are thread-safe.
+
+    deps is what the program passed as `deps=` to the agent. `Context[Database]` as the hint of a parameter declares its type; the agent
+    checks it before the first request.
 
     cancelled is set when the call is cancelled: a function in a thread cannot be stopped, it must check. emit receives progress, in the
     thread of the event loop. failed receives the exception of the function; the model sees it without its traceback.
@@ -39,8 +52,10 @@ class Context:
         *,
         emit: Callable[[Progress], None] | None = None,
         failed: Callable[[BaseException], None] | None = None,
+        deps: DepsT | None = None,
     ) -> None:
         self.call_id = call_id
+        self.deps = cast(DepsT, deps)  # None only if the program has passed none
         self.cancelled = threading.Event()
         self._emit = emit
         self._failed = failed
@@ -65,16 +80,16 @@ class Context:
             _log.info("A tool raised %s.", type(error).__name__, exc_info=error)
 
 
-_current: ContextVar[Context | None] = ContextVar("toolwire_tool_context", default=None)
+_current: ContextVar[Context[Any] | None] = ContextVar("toolwire_tool_context", default=None)
 
 
-def current() -> Context:
+def current() -> Context[Any]:
     """The context of the current call, or an empty one."""
     return _current.get() or Context()
 
 
 @contextmanager
-def serving(context: Context) -> Iterator[Context]:
+def serving(context: Context[Any]) -> Iterator[Context[Any]]:
     """Set the context for everything that runs inside."""
     token = _current.set(context)
     try:

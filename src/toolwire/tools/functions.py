@@ -3,7 +3,7 @@
     @tool
     def forecast(city: str, days: int = 3) -> list[Day]: ...
 
-A parameter of type Context is filled in and not part of the schema.
+A parameter of type Context, or Context[Deps], is filled in and not part of the schema.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import asyncio
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter
-from typing import Any, get_args, overload
+from typing import Any, get_args, get_origin, is_typeddict, overload
 
 from msgspec import Struct
 
@@ -30,9 +30,22 @@ from .results import describe_error, output_of
 from .shapes import ANY, Mismatch, Shape
 from .threads import in_thread
 
-__all__ = ["Context", "FunctionTool", "Progress", "current", "function_tool", "serving", "tool"]
+__all__ = ["Context", "FunctionTool", "Progress", "ToolFailure", "current", "function_tool", "serving", "tool"]
 
 _PACKAGE = __name__.partition(".")[0] + "."
+_FIRST_DELAY, _MAX_DELAY = 0.1, 2.0  # seconds before a failed function is called again
+
+
+class ToolFailure(Exception):
+    """Raised by a function whose message is meant for the model. It is sent as it is, without the class, and not retried."""
+
+
+class ToolOptions(Struct, frozen=True, kw_only=True):
+    """timeout: seconds for one call with its retries. retries: how often the function is called again after an exception."""
+
+    timeout: float | None = None
+    retries: int = 0
+    changes_things: bool = True
 
 
 class FunctionTool:
@@ -43,14 +56,15 @@ class FunctionTool:
         function: Callable[..., Any],
         tool: Tool,
         signature: Signature,
-        timeout: float | None,
-        changes_things: bool,
+        options: ToolOptions,
     ) -> None:
         self._function = function
         self._signature = signature
         self.tool = tool
-        self.timeout = timeout
-        self.changes_things = changes_things
+        self.timeout = options.timeout
+        self.changes_things = options.changes_things
+        self.deps_type = signature.deps_type
+        self._retries = options.retries
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -69,15 +83,29 @@ class FunctionTool:
         except RecursionError:
             return Output.of_text("The arguments nest too deep; the call was not made.", is_error=True)
         try:
-            return output_of(await self._call(values, context))
+            return output_of(await self._call_with_retries(values, context))
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 context.cancelled.set()
                 raise
+            if isinstance(error, ToolFailure) and str(error):
+                return Output.of_text(str(error), is_error=True)
             context.failed(error)
             return Output.of_text(describe_error(error), is_error=True)
 
-    async def _call(self, values: dict[str, Any], context: Context) -> Any:
+    async def _call_with_retries(self, values: dict[str, Any], context: Context[Any]) -> Any:
+        """Cancellation, ToolFailure and SystemExit end it at once."""
+        for retry in range(self._retries):
+            try:
+                return await self._call(values, context)
+            except ToolFailure:
+                raise
+            except Exception as error:
+                context.progress(f"retry {retry + 1} of {self._retries} after {type(error).__name__}")
+                await asyncio.sleep(min(_FIRST_DELAY * 2**retry, _MAX_DELAY))
+        return await self._call(values, context)
+
+    async def _call(self, values: dict[str, Any], context: Context[Any]) -> Any:
         positional, named = self._signature.bind(values, context)
         call = functools.partial(self._function, *positional, **named)
         if self._signature.is_async:
@@ -92,19 +120,26 @@ def function_tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
+    retries: int = 0,
     changes_things: bool | None = None,
 ) -> FunctionTool:
     """A tool that calls this function; blocking functions run in a thread. Raises ConfigError if the function cannot be a tool.
+
+    timeout: seconds that one call may take, with its retries. retries: how often the function is called again after an exception, with
+    growing delays; the model sees the last one. Only use it for functions that can be repeated safely.
 
     Unless changes_things is False, the program may ask a person before each call.
     """
     name = name or _name(function)
     try:
-        signature = signature_of(function, _caller_names())
+        signature = signature_of(function, caller_names())
     except (Unsupported, ValueError) as error:
         raise ConfigError(f"{quote(name)} cannot be a tool: {error}.", where="tools") from None
     tool = Tool(name=name, description=description or signature.description or None, schema=signature.schema)
-    return FunctionTool(function, tool, signature, timeout, changes_things is not False)
+    if retries < 0:
+        raise ConfigError(f"{quote(name)}: found retries={retries}; expected 0 or more.", where="tools")
+    options = ToolOptions(timeout=timeout, retries=retries, changes_things=changes_things is not False)
+    return FunctionTool(function, tool, signature, options)
 
 
 @overload
@@ -117,17 +152,18 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
+    retries: int = 0,
     changes_things: bool | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """function_tool() as a decorator, with or without options."""
+    """Makes a tool of a function: `@tool`, or `@tool(name=..., timeout=..., retries=...)` with the options of function_tool()."""
     return function_tool(function) if function is not None else functools.partial(function_tool, **options)
 
 
 class Signature(Struct, frozen=True, kw_only=True):
-    """shape converts the arguments of a call; contexts are the parameters of type Context."""
+    """shape converts the arguments of a call; contexts are the parameters of type Context, deps_type is what their deps must be."""
 
     schema: JsonObject
     shape: Shape
@@ -135,8 +171,9 @@ class Signature(Struct, frozen=True, kw_only=True):
     is_async: bool
     parameters: Mapping[str, Parameter]
     contexts: frozenset[str]
+    deps_type: type | None = None
 
-    def bind(self, values: dict[str, Any], context: Context) -> tuple[list[Any], dict[str, Any]]:
+    def bind(self, values: dict[str, Any], context: Context[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Positional and named arguments. values has every required parameter, because the shape accepted them."""
         given = {**values, **dict.fromkeys(self.contexts, context)}
         positional: list[Any] = []
@@ -156,9 +193,7 @@ def signature_of(function: Callable[..., Any], names: Mapping[str, Any]) -> Sign
     hints = Hints({**getattr(hinted, "__globals__", {}), **names})
     resolved = hints.of(hinted)
     parameters = inspect.signature(function).parameters
-    contexts = frozenset(
-        name for name in parameters if (hint := resolved.get(name)) is Context or Context in get_args(hint)
-    )
+    contexts = frozenset(name for name in parameters if _context_hints(resolved.get(name)))
     inner = innermost(function)
     documented = docstrings.parse(inspect.getdoc(type(inner) if _is_instance(inner) else inner))
     members: list[Member] = []
@@ -186,7 +221,24 @@ def signature_of(function: Callable[..., Any], names: Mapping[str, Any]) -> Sign
         is_async=inspect.iscoroutinefunction(hinted),
         parameters=parameters,
         contexts=contexts,
+        deps_type=_deps_type(resolved[name] for name in contexts),
     )
+
+
+def _context_hints(hint: Any) -> list[Any]:
+    """The hint, or those inside it (Context | None), that are Context or Context[...]."""
+    return [each for each in (hint, *get_args(hint)) if each is Context or get_origin(each) is Context]
+
+
+def _deps_type(hints: Iterable[Any]) -> type | None:
+    """Dep of the hint Context[Dep], if objects can be checked against it."""
+    for hint in hints:
+        for found in _context_hints(hint):
+            (inside,) = get_args(found) or (None,)
+            inside = get_origin(inside) or inside
+            if isinstance(inside, type) and not getattr(inside, "_is_protocol", False) and not is_typeddict(inside):
+                return inside
+    return None
 
 
 def innermost(function: Any) -> Any:
@@ -204,7 +256,7 @@ def _name(function: Any) -> str:
     return name
 
 
-def _caller_names() -> dict[str, Any]:
+def caller_names() -> dict[str, Any]:
     """Local names of the first caller outside this package, because hints may refer to classes defined there."""
     frame = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,11 +50,13 @@ class CallProgress(Struct, frozen=True, kw_only=True):
     progress: Progress
 
 
-async def run_all(wanted: Sequence[Wanted], bounds: Bounds) -> AsyncGenerator[FinishedCall | CallProgress, None]:
-    """Yields results as calls finish. Closing the generator cancels running calls; it does not wait for a tool that ignores that."""
+async def run_all(
+    wanted: Sequence[Wanted], bounds: Bounds, deps: Any = None
+) -> AsyncGenerator[FinishedCall | CallProgress, None]:
+    """Yields results as calls finish; deps is for the context of each. Closing the generator cancels running calls; it does not wait for a tool that ignores that."""
     gate = asyncio.Semaphore(bounds.at_once)
     queue: asyncio.Queue[FinishedCall | CallProgress] = asyncio.Queue()
-    tasks = [asyncio.create_task(_run(one, bounds, gate, queue)) for one in wanted]
+    tasks = [asyncio.create_task(_run(one, bounds, gate, queue, deps)) for one in wanted]
     left = len(tasks)
     try:
         while left:
@@ -70,7 +72,11 @@ async def run_all(wanted: Sequence[Wanted], bounds: Bounds) -> AsyncGenerator[Fi
 
 
 async def _run(
-    wanted: Wanted, bounds: Bounds, gate: asyncio.Semaphore, queue: asyncio.Queue[FinishedCall | CallProgress]
+    wanted: Wanted,
+    bounds: Bounds,
+    gate: asyncio.Semaphore,
+    queue: asyncio.Queue[FinishedCall | CallProgress],
+    deps: Any,
 ) -> None:
     """One call with one result: from the tool, or a time-out if the tool does not even end on cancellation."""
     call, runnable, arguments = wanted
@@ -100,7 +106,7 @@ async def _run(
     watchdog = asyncio.get_running_loop().call_later(limit + _GRACE, time_out)
     clock = asyncio.timeout(limit)
     try:
-        with serving(Context(call.id, emit=report)):
+        with serving(Context(call.id, emit=report, deps=deps)):
             async with clock:
                 output = await runnable.run(arguments)
         output = bound_output(output, bounds)

@@ -156,6 +156,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     signs_thoughts: bool = False  # its dialect has proofs of reasoning, and it may require them
     needs_tools: bool = False  # refuses earlier calls in a request without tools (H089)
     max_tools: int = 0  # per request (H147); 0 means no known limit
+    search_models: str = ""  # have a tool search of their own
     has_tool_choice: bool = True  # else the prompt asks for required calls, with a retry
     unforced_models: str = ""  # refuse a forced call: the model is reminded if it makes none
     bound_models: str = ""  # refuse signed reasoning if anything before it has changed
@@ -179,6 +180,9 @@ class Profile(Struct, frozen=True, kw_only=True):
 
     def is_unforced(self, model: str) -> bool:
         return bool(self.unforced_models) and re.search(self.unforced_models, model) is not None
+
+    def has_tool_search(self, model: str) -> bool:
+        return bool(self.search_models) and re.search(self.search_models, model) is not None
 
     def is_bound(self, model: str) -> bool:
         return bool(self.bound_models) and re.search(self.bound_models, model) is not None
@@ -290,6 +294,7 @@ OPENAI_RESPONSES = replace(
     strict_schemas=STRICT_SCHEMAS,
     keeps_state=True,
     has_compaction=True,
+    search_models=r"gpt-(?:5\.[4-9]|[6-9]|[1-9]\d)",
     max_tools=128,
     max_file_bytes=50_000_000,
     max_images=1500,
@@ -363,6 +368,7 @@ ANTHROPIC_API = replace(
     writes_calls=False,
     keeps_state=True,
     has_compaction=True,
+    search_models=r"claude-(?:opus|sonnet)-4[-.][5-9]|claude-[a-z]+-(?:[5-9]|[1-9]\d)(?!\d)",
     max_image_bytes=7_864_320,  # 10 MiB as base64; it was half of that until spring 2026
     max_images=600,
     max_request_bytes=32 << 20,

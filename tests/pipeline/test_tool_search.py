@@ -13,9 +13,10 @@ from tests.pipeline.jobs import Closed, job_of
 from toolwire.calls.search.index import ToolIndexes
 from toolwire.calls.search.selection import SearchPlan, ToolLimits
 from toolwire.config.policy import Policy, ToolsBudget
-from toolwire.pipeline.tool_search import DEFAULT_COUNT, FoundTools, ToolSearch, search_plan
-from toolwire.profiles import OPENAI_CHAT, PLAIN
-from toolwire.types import Message, Request, Sampling, Text, Tool, ToolCall, ToolChoice
+from toolwire.pipeline.prepare import Preparation
+from toolwire.pipeline.tool_search import DEFAULT_COUNT, FoundTools, ToolSearch, search_plan, with_native_search
+from toolwire.profiles import ANTHROPIC, ANTHROPIC_API, OPENAI_CHAT, OPENAI_RESPONSES, PLAIN
+from toolwire.types import Message, Opaque, Request, Sampling, Text, Tool, ToolCall, ToolChoice
 
 TOOLS = recorded_tools()
 
@@ -151,3 +152,45 @@ def test_a_correction_without_tools_is_left_alone() -> None:
     tools, plain = search(), request(0)
     assert tools.begin(plain) is plain
     assert tools.resume(plain) is plain
+
+
+@pytest.mark.parametrize(
+    ("dialect", "profile", "model", "is_native"),
+    [
+        ("messages", ANTHROPIC_API, "claude-opus-5", True),
+        ("messages", ANTHROPIC_API, "claude-3-haiku", False),
+        ("messages", ANTHROPIC, "claude-opus-5", False),
+        ("responses", OPENAI_RESPONSES, "gpt-5.5", True),
+        ("responses", OPENAI_RESPONSES, "gpt-4.1", False),
+    ],
+)
+def test_a_back_end_with_a_search_of_its_own_uses_it(dialect: str, profile: Any, model: str, is_native: bool) -> None:
+    backend = Closed(dialect, profile, profile.tool_kinds)
+    policy = Policy(tools_budget=ToolsBudget(count=12))
+    job = job_of(request(100), backend, policy=policy, model=model)
+    asyncio.run(Preparation().run(job))
+    assert (job.backend is backend) == is_native
+    if is_native:
+        search, *tools = job.request.tools
+        assert (search.kind, len(tools)) == ("hosted", 100)
+        assert sum(tool.is_deferred for tool in tools) >= 90
+        assert [loss.feature for loss in job.losses] == ["tools.search"]
+
+
+def test_the_gateway_searches_where_the_limit_of_the_back_end_is_exceeded_or_the_owner_wants_it() -> None:
+    backend = Closed("responses", OPENAI_RESPONSES, OPENAI_RESPONSES.tool_kinds)
+    for count, way in ((200, "auto"), (100, "gateway")):
+        policy = Policy(tools_budget=ToolsBudget(count=12), tool_search=way)  # type: ignore[arg-type]  # one of the ways
+        plan = search_plan(job_of(request(count), backend, policy=policy, model="gpt-5.5"))
+        assert plan is not None
+        assert not plan.is_native
+
+
+def test_called_tools_are_loaded_unless_a_search_in_the_history_has_found_them() -> None:
+    one, two = TOOLS[50].name, TOOLS[60].name
+    value = {"type": "tool_search_tool_result", "content": {"tool_references": [{"tool_name": two}]}}
+    calls = [ToolCall(id=name, name=name, raw="{}", args={}) for name in (one, two)]
+    history = (*request().messages, Message(role="assistant", parts=(Opaque(dialect="messages", value=value), *calls)))
+    plan = SearchPlan(limits=ToolLimits(12), why="w", is_native=True)
+    sent, _ = with_native_search(request(messages=history), plan, ToolIndexes(), "messages")
+    assert [tool.name for tool in sent.tools[1:] if not tool.is_deferred] == [one]

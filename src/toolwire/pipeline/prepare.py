@@ -32,7 +32,7 @@ from .gateway_tools import ToolRunningBackend
 from .guard import scanned
 from .job import Job
 from .search import Searching
-from .tool_search import FoundTools, ToolSearch, search_plan
+from .tool_search import FoundTools, ToolSearch, search_plan, with_native_search
 
 Stages: TypeAlias = tuple[Callable[[Job], None], ...]
 
@@ -234,6 +234,11 @@ class Preparation:
     def offer_tool_search(self, job: Job) -> None:
         """Give the model some of the tools, and a function that finds the others."""
         if job.search is None:
+            return
+        if job.search.is_native:
+            request, loss = with_native_search(job.request, job.search, self._indexes, job.backend.dialect)
+            job.losses.append(loss)
+            job.change(request, "the back end searches its tools")
             return
         inner = scanned(job, self.schemas)
         search = ToolSearch(job.search, self._indexes, self._found, job.owner)

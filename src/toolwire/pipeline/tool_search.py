@@ -17,10 +17,13 @@ from ..calls.search.index import ToolIndexes
 from ..calls.search.selection import SearchPlan, ToolCatalog, ToolLimits, is_fixed, token_total, tool_count
 from ..calls.tools.names import without_prefix
 from ..config.policy import ToolsBudget
-from ..types import Loss, Request, Text, Tool, ToolCall
+from ..dialects.messages import tool_search as in_messages
+from ..dialects.responses import tool_search as in_responses
+from ..types import Loss, Opaque, Request, Text, Tool, ToolCall
 from .gateway_tools import GatewayTools, Place, StartedCall, ToolOutcome
 from .job import Job
 
+NATIVE = {"messages": in_messages, "responses": in_responses}
 DEFAULT_COUNT = 64  # tools at a time, where only the back end limits them
 _NAME = "find_tools"
 _USES = 5  # searches in one request
@@ -68,15 +71,35 @@ def search_plan(job: Job) -> SearchPlan | None:
     most = job.backend.profile.max_tools if policy.max_tools is None else policy.max_tools
     if (not budget and not most) or policy.tool_search == "off" or not job.request.tools:
         return None
-    if job.is_stored_upstream or (job.guard == "off" and not budget):
+    if job.guard == "off" and not budget:
         return None
     why = _excess(job.request, budget, most)
     if not why:
         return None
     count = budget.count or (10_000 if budget.tokens else DEFAULT_COUNT)
+    is_native = _is_native(job) and (not most or tool_count(job.request) <= most)  # deferred tools count, too
+    if job.is_stored_upstream and not is_native:
+        return None
     if most:
         count = min(count, max(1, most - 1))  # one more is the function
-    return SearchPlan(limits=ToolLimits(count, budget.tokens), why=why)
+    return SearchPlan(limits=ToolLimits(count, budget.tokens), why=why, is_native=is_native)
+
+
+def _is_native(job: Job) -> bool:
+    backend, is_wanted = job.backend, job.policy.tool_search == "auto"
+    has_form = backend.dialect in NATIVE and "hosted" in backend.tool_kinds
+    return is_wanted and has_form and backend.profile.has_tool_search(job.model)
+
+
+def with_native_search(request: Request, plan: SearchPlan, indexes: ToolIndexes, dialect: str) -> tuple[Request, Loss]:
+    """The request with the search of the back end, which loads all tools but the first ones when they are needed."""
+    form, tools = NATIVE[dialect], request.tools
+    parts = (part for message in request.messages for part in message.parts)
+    found = {name for part in parts if isinstance(part, Opaque) for name in form.found_names(part)}
+    loaded = ToolCatalog(tools, indexes.index(tools), plan.limits).loaded(request, found)
+    listed = (tool if tool.name in loaded or is_fixed(tool) else form.deferred(tool) for tool in tools)
+    why = f"{plan.why}: the model gets {len(loaded)} of {len(tools)} tools, and the search of the back end loads the others"
+    return replace(request, tools=(form.SEARCH_TOOL, *listed), has_new_tools=True), Loss("tools.search", "tools", why)
 
 
 class ToolSearch(GatewayTools):

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...types import Message, RecurringTools, Request, Text, Tool, ToolCall
 from .index import ToolIndex
@@ -40,10 +41,11 @@ class ToolLimits(Struct, frozen=True):
 
 
 class SearchPlan(Struct, frozen=True, kw_only=True):
-    """Why and how far the tools of a request are reduced."""
+    """Why and how far the tools of a request are reduced. is_native: the back end searches."""
 
     limits: ToolLimits
     why: str
+    is_native: bool = False
 
 
 class ToolCatalog:
@@ -81,6 +83,14 @@ class ToolCatalog:
                     chosen.call(self._places_of((part.name,)))
         chosen.suggest(self._places_of(found), is_new=True)
         return tuple(self.tools[place] for place in chosen.places())
+
+    def loaded(self, request: Request, found: set[str]) -> set[str]:
+        """The names of the tools that a back end with its own search gets at once: the base of the conversation, and called tools that
+        no search in the history has found."""
+        first = next((place for place, message in enumerate(request.messages) if message.role == "user"), 0)
+        base = replace(request, messages=request.messages[: first + 1])
+        called = {part.name for message in request.messages for part in message.parts if isinstance(part, ToolCall)}
+        return {tool.name for tool in self.select(base, (), lambda call: ())} | (called - found)
 
     def overview(self) -> str:
         """The servers or namespaces of all tools, with the number of their tools."""

@@ -1,0 +1,1 @@
+"""`toolwire tools`: which tools a model would get, what they cost, and which names collide."""

@@ -1,0 +1,134 @@
+"""`toolwire tools`: lists tools with their cost, finds them by a question, and tries one call."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from ...calls.search.index import ToolIndex
+from ...calls.search.selection import FOUND
+from ...catalog.found import found_config
+from ...catalog.router import router_for
+from ...config.policy import ToolsBudget, policy_of
+from ...errors import ConfigError, quote
+from ...profiles import profile_for
+from ...types import JsonObject, Text, Tool
+from ...wire.exact_json import object_of
+from ..models import plain
+from ..serve import ConfigFlag
+from .definitions import read_definitions
+from .report import ToolsReport, report_of
+
+if TYPE_CHECKING:
+    from ...tools.base import Runnable
+
+_WIDE = 100
+
+
+def tools(
+    *,
+    mcp: Annotated[
+        tuple[str, ...], Parameter(help="MCP server: a command line or a URL. Can be repeated.", negative="")
+    ] = (),
+    file: Annotated[Path | None, Parameter(help="A request of any dialect, or a tool list, as JSON.")] = None,
+    model: Annotated[str, Parameter(help="Show the tool limits of this model, as backend/model.")] = "",
+    find: Annotated[str, Parameter(help="List only the tools that tool search finds for this question.")] = "",
+    call: Annotated[str, Parameter(help="Call this tool of an MCP server, and print its result.")] = "",
+    arguments: Annotated[str, Parameter(help="Arguments of the call, as JSON.")] = "{}",
+    json: Annotated[bool, Parameter(help="Write JSON, for programs.", negative="")] = False,
+    config: ConfigFlag = None,
+) -> int:
+    """List tools with their token cost, duplicates and conflicting names; or try one call."""
+    if not mcp and file is None:
+        raise ConfigError("found no tools; expected --mcp with a server, or --file with a request.", where="tools")
+    if call:
+        return asyncio.run(_call(mcp, call, _arguments(arguments)))
+    listed = (*(read_definitions(file) if file is not None else ()), *asyncio.run(_server_tools(mcp)))
+    limits = asyncio.run(_limits(model, config)) if model else ""
+    report = report_of(_matching(listed, find) if find else listed)
+    if json:
+        print(msgspec.json.format(msgspec.json.encode(report.as_json()), indent=2).decode())
+        return 0
+    _show(report, limits)
+    return 0
+
+
+async def _server_tools(servers: tuple[str, ...]) -> tuple[Tool, ...]:
+    async with AsyncExitStack() as stack:
+        return tuple([runnable.tool for command in servers for runnable in await _open(stack, command)])
+
+
+async def _open(stack: AsyncExitStack, command: str) -> Sequence[Runnable]:
+    from ...tools.mcp import MCP
+
+    logging.getLogger("toolwire.tools.mcp").addHandler(logging.NullHandler())
+    return await (await stack.enter_async_context(MCP(command))).tools()
+
+
+async def _call(servers: tuple[str, ...], name: str, arguments: JsonObject) -> int:
+    async with AsyncExitStack() as stack:
+        offered = [runnable for command in servers for runnable in await _open(stack, command)]
+        runnable = next((one for one in offered if name in (one.tool.name, one.tool.name.partition("__")[2])), None)
+        if runnable is None:
+            names = ", ".join(quote(one.tool.name) for one in offered[:20])
+            raise ConfigError(
+                f"found no tool {quote(name)}; expected one of {names or 'a server (--mcp)'}.", where="--call"
+            )
+        output = await runnable.run(arguments)
+    for part in output.parts:
+        print(part.text if isinstance(part, Text) else f"[{type(part).__name__.lower()}]")
+    return int(output.is_error)
+
+
+def _matching(tools: tuple[Tool, ...], question: str) -> tuple[Tool, ...]:
+    return tuple(tools[place] for place in ToolIndex(tools).rank(question, FOUND))
+
+
+def _show(report: ToolsReport, limits: str) -> None:
+    for line in report.tools:
+        print(plain(f"{line.tokens:7,}  {line.name}  {line.description}"[:_WIDE]))
+    print(f"{report.tokens:7,}  tokens in {len(report.tools)} tools (estimated)")
+    for text in (*_findings(report), *((limits,) if limits else ())):
+        print(plain(text, 600), file=sys.stderr)
+
+
+def _findings(report: ToolsReport) -> list[str]:
+    found = [f"same definition: {', '.join(names)}" for names in report.duplicates]
+    found += [f"same name: {', '.join(names)}" for names in report.conflicts]
+    return [*found, *(f"illegal name: {name}; most back ends get it as {legal}" for name, legal in report.illegal)]
+
+
+async def _limits(model: str, path: Path | None) -> str:
+    config = await found_config(path)
+    route = router_for(config).route_or_none(model)
+    backend = next(
+        (backend for backend in config.backends if route is not None and backend.name == route.backend), None
+    )
+    if backend is None:
+        raise ConfigError(f"found {quote(model)}; expected a model as backend/model.", where="--model")
+    most = backend.max_tools
+    if most is None:
+        most = profile_for(backend.kind, backend.base_url, backend.profile).max_tools
+    accepted = f"accepts {most} tools" if most else "has no known limit of tools"
+    return f"{backend.name} {accepted}, with {_budget(policy_of(backend).tools_budget)}."
+
+
+def _budget(budget: ToolsBudget) -> str:
+    if budget.tokens:
+        return f"a tools_budget of {budget.tokens:,} tokens"
+    return f"a tools_budget of {budget.count} tools" if budget.count else "no tools_budget"
+
+
+def _arguments(text: str) -> JsonObject:
+    found = object_of(text)
+    if found is None:
+        raise ConfigError(f"found {quote(text[:100])}; expected a JSON object.", where="--arguments")
+    return found

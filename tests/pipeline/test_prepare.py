@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from typing import Any
@@ -10,13 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from toolwire.config.file import Guard
+from toolwire.config.policy import Policy
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.pipeline.prepare import Preparation, has_past
 from toolwire.profiles import PLAIN, IdRule, SchemaRules
 from toolwire.types import Message, Request, Text, Tool, ToolCall, ToolResult
 
-from .jobs import Closed, prepared
+from .jobs import Closed, job_of, prepared
 
 LEVELS: tuple[Guard, ...] = ("off", "check", "repair", "retry")
 WEATHER = Tool(name="weather", schema={"type": "object", "properties": {"city": {"type": "string"}}})
@@ -193,3 +195,15 @@ def test_threads_share_what_was_learned() -> None:
         thread.join()
     assert failures == []
     assert len(preparation.schemas) == 1000
+
+
+def test_the_owner_can_have_definitions_shortened() -> None:
+    tool = Tool(name="t", description="Long text. " * 60, schema={"type": "object", "title": "T"})
+    request = Request(model="m", messages=(Message(role="user", parts=(Text(text="x"),)),), tools=(tool,))
+    for is_wanted in (False, True):
+        job = job_of(request, policy=Policy(tools_diet=is_wanted))
+        asyncio.run(Preparation().run(job))
+        [sent] = job.request.tools
+        assert (sent.schema == {"type": "object"}) == is_wanted
+        assert [loss.feature for loss in job.losses] == ["tools.diet"] * is_wanted
+        assert bool(job.stale) == is_wanted

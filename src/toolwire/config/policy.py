@@ -43,7 +43,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     """guard: "off" changes nothing, "check" streams calls and counts invalid ones, "repair" repairs them while they stream, "retry" holds
     calls until they are valid. guards: the same for models whose names match a pattern; the first match takes precedence over guard. grammar: whether
     requests constrain the output to a schema; "auto" where the profile says so or a trial worked. max_tools: how many the back end takes,
-    None where its profile says so. tool_search: "gateway" runs it here also where the back end has one of its own."""
+    None where its profile says so. tool_search: "gateway" runs it here also where the back end has one of its own.
+    tools_diet: definitions are shortened."""
 
     verbatim: str = "auto"
     tools: Literal["auto", "native", "simulate"] = "auto"
@@ -54,6 +55,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     tools_budget: ToolsBudget = ToolsBudget()
     max_tools: int | None = None
     tool_search: Literal["auto", "gateway", "off"] = "auto"
+    tools_diet: bool = False
 
     def guard_for(self, model: str) -> Guard:
         for pattern, guard in self.guards.items():
@@ -72,6 +74,7 @@ def policy_of(config: BackendConfig) -> Policy:
         tools_budget=_budget(config.tools_budget),
         max_tools=config.max_tools,
         tool_search=config.tool_search,
+        tools_diet=config.tools_diet,
         terms=Corrections(
             corrections=config.max_corrections,
             policy=config.policy,

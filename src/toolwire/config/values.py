@@ -84,6 +84,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     tools_budget: Budget = 0
     max_tools: MostTools = None  # None: as the profile says
     tool_search: Literal["auto", "gateway", "off"] = "auto"
+    tools_diet: bool = False
     guard: Guard = "repair"
     guards: dict[str, Guard] = {}  # by model name, with * as wildcard
     max_corrections: Corrections = 2

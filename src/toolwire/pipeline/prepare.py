@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable
 from functools import cache
+from operator import is_
 from threading import Lock
 from typing import TypeAlias
 
@@ -17,7 +18,9 @@ from msgspec.structs import replace
 from ..calls.ledger.repair import Recipient, losses_of, repair_history
 from ..calls.ledger.repetition import with_loop_notices
 from ..calls.schemas import Schemas
+from ..calls.schemas.diet import shorten
 from ..calls.search.index import ToolIndexes
+from ..calls.search.selection import token_total
 from ..calls.tools.adapter import ToolAdapter, adapt_ids
 from ..calls.tools.encoded_arguments import ArgumentDecoder
 from ..calls.tools.kinds import to_functions
@@ -26,7 +29,7 @@ from ..ids import new_id
 from ..memory.answers import AnswerMemory
 from ..memory.signatures import SignatureMemory, TurnSignatures, reasoning_source
 from ..offload import LARGE, offload
-from ..types import Loss, Media, RecurringTools, Request, Text
+from ..types import Loss, Media, RecurringTools, Request, Text, Tool
 from .compaction.stage import Compactor
 from .gateway_tools import ToolRunningBackend
 from .guard import scanned
@@ -41,6 +44,7 @@ _FOR_TOOLS = frozenset(
     {
         "replace_search",
         "check_tools",
+        "shorten_tools",
         "plan_tool_search",
         "translate_tools",
         "note_repetition",
@@ -78,6 +82,7 @@ class Preparation:
             self.replace_search,
             self.check_tools,
             self.repair_history,
+            self.shorten_tools,
             self.plan_tool_search,
             self.translate_tools,
             self.note_repetition,
@@ -179,6 +184,19 @@ class Preparation:
             if job.record.flow is not None:
                 job.record.flow.repairs = tuple(repaired.repairs)
 
+    def shorten_tools(self, job: Job) -> None:
+        """Shorten the definitions of tools, if the owner wants it. What they accept stays the same."""
+        tools = job.request.tools
+        if not job.policy.tools_diet or not tools:
+            return
+        shorter = _shortened(tools)
+        if shorter is not tools:
+            before, after = token_total(tools), token_total(shorter)
+            why = f"definitions were shortened from {before:,} to {after:,} tokens (estimated)"
+            job.losses.append(Loss("tools.diet", "tools", why))
+            job.has_fitting_tools = False
+            job.change(replace(job.request, tools=shorter, has_new_tools=True), "its tool definitions were shortened")
+
     def plan_tool_search(self, job: Job) -> None:
         """Find out whether the request has more tools than the back end takes or the owner wants."""
         job.search = search_plan(job)
@@ -266,10 +284,22 @@ def _apply(stages: Stages, job: Job) -> None:
         stage(job)
 
 
+def _shortened(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    """The same object where nothing is left out."""
+    is_recurring = isinstance(tools, RecurringTools)
+    known: tuple[Tool, ...] | None = tools.facts.get("diet") if isinstance(tools, RecurringTools) else None
+    if known is None:
+        known = tuple(map(shorten, tools))
+        known = tools if all(map(is_, known, tools)) else RecurringTools(known) if is_recurring else known
+        if isinstance(tools, RecurringTools):
+            tools.remember("diet", known)
+    return known
+
+
 def _kinds(job: Job) -> frozenset[str]:
     """The kinds of tools beside functions that the back end gets. Tools that can be added one by one need a list without groups."""
     kinds = job.backend.tool_kinds if job.is_own else _NO_KINDS
-    return kinds if job.search is None else kinds - _GROUPED
+    return kinds if job.search is None and not job.policy.tools_diet else kinds - _GROUPED
 
 
 def _rules_of(job: Job) -> Hashable:

@@ -27,6 +27,7 @@ VARIANTS = (
     ("-functions", {"max_tools": 128, "tool_kinds": "functions"}),
     ("-budget", {"tools_budget": 12}),
     ("-retry", {"tools_budget": 12, "guard": "retry"}),
+    ("-handles", {"max_result_tokens": 100, "tools_budget": 12}),
     ("-refusing", {"max_tools": 128, "tool_search": "off"}),
 )
 
@@ -134,3 +135,25 @@ def test_without_tool_search_too_many_tools_are_an_error(stage: Stage) -> None:
 def test_a_request_within_the_limits_is_sent_unchanged(stage: Stage) -> None:
     body, _ = stage.sent("chat", "chat-budget", talk("chat", HistoryEntry("user", ASKED)))
     assert UpstreamRequest("chat", body).tools == ["weather", "now"]
+
+
+@pytest.mark.parametrize(("client", "backend"), PAIRS)
+def test_the_model_reads_more_of_a_large_result(stage: Stage, client: str, backend: str) -> None:
+    model, large = f"{client}-handles", "".join(f"line {number}\n" for number in range(1000))
+    history = (
+        HistoryEntry("user", ASKED),
+        HistoryEntry("call", ARGUMENTS, "call_7", RIGHT),
+        HistoryEntry("result", large, "call_7"),
+    )
+    plays = [
+        calls_play(backend, ("call_8", "read_result", ['{"handle": "result_1", "find": "line 777"}'])),
+        text_play(backend),
+    ]
+    body = talk(client, *history, tools=TOOLS)
+    [text] = answered(client, stage.ask(client, f"{backend}-handles", body, *plays, model=model))
+    assert text.text == "fine"  # type: ignore[union-attr]  # a text
+    first, second = [json.dumps(received.json) for received in stage.received(model)[-2:]]
+    assert "line 777" not in first
+    assert "line 778" in second
+    assert len(first) < len(large) + 20_000
+    assert UpstreamRequest(backend, stage.received(model)[-1].json).tools[:2] == ["read_result", "find_tools"]

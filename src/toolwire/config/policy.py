@@ -44,7 +44,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     calls until they are valid. guards: the same for models whose names match a pattern; the first match takes precedence over guard. grammar: whether
     requests constrain the output to a schema; "auto" where the profile says so or a trial worked. max_tools: how many the back end takes,
     None where its profile says so. tool_search: "gateway" runs it here also where the back end has one of its own.
-    tools_diet: definitions are shortened."""
+    tools_diet: definitions are shortened. max_result_tokens: longer results are sent by handle; 0 means none."""
 
     verbatim: str = "auto"
     tools: Literal["auto", "native", "simulate"] = "auto"
@@ -56,6 +56,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     max_tools: int | None = None
     tool_search: Literal["auto", "gateway", "off"] = "auto"
     tools_diet: bool = False
+    max_result_tokens: int = 0
 
     def guard_for(self, model: str) -> Guard:
         for pattern, guard in self.guards.items():
@@ -75,6 +76,7 @@ def policy_of(config: BackendConfig) -> Policy:
         max_tools=config.max_tools,
         tool_search=config.tool_search,
         tools_diet=config.tools_diet,
+        max_result_tokens=config.max_result_tokens,
         terms=Corrections(
             corrections=config.max_corrections,
             policy=config.policy,

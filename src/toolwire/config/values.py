@@ -85,6 +85,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     max_tools: MostTools = None  # None: as the profile says
     tool_search: Literal["auto", "gateway", "off"] = "auto"
     tools_diet: bool = False
+    max_result_tokens: Limit = 0
     guard: Guard = "repair"
     guards: dict[str, Guard] = {}  # by model name, with * as wildcard
     max_corrections: Corrections = 2

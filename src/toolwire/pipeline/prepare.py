@@ -31,9 +31,10 @@ from ..memory.signatures import SignatureMemory, TurnSignatures, reasoning_sourc
 from ..offload import LARGE, offload
 from ..types import Loss, Media, RecurringTools, Request, Text, Tool
 from .compaction.stage import Compactor
-from .gateway_tools import ToolRunningBackend
+from .gateway_tools import GatewayTools, ToolRunningBackend
 from .guard import scanned
 from .job import Job
+from .large_results import LargeResults, wants_handles
 from .search import Searching
 from .tool_search import FoundTools, ToolSearch, search_plan, with_native_search
 
@@ -50,7 +51,7 @@ _FOR_TOOLS = frozenset(
         "note_repetition",
         "adapt_ids",
         "adapt_schemas",
-        "offer_tool_search",
+        "offer_gateway_tools",
     }
 )
 _NO_KINDS: frozenset[str] = frozenset()
@@ -88,7 +89,7 @@ class Preparation:
             self.note_repetition,
             self.adapt_ids,
             self.adapt_schemas,
-            self.offer_tool_search,
+            self.offer_gateway_tools,
         )
         self._plain_changes: Stages = tuple(stage for stage in self.changes if stage.__name__ not in _FOR_TOOLS)
 
@@ -249,19 +250,20 @@ class Preparation:
             job.losses += adapted.losses
             job.encodings = adapted.encodings
 
-    def offer_tool_search(self, job: Job) -> None:
-        """Give the model some of the tools, and a function that finds the others."""
-        if job.search is None:
-            return
-        if job.search.is_native:
+    def offer_gateway_tools(self, job: Job) -> None:
+        """Give the model some of its tools and a search for the others, and large results by handle."""
+        tools: list[GatewayTools] = []
+        if job.search is not None and job.search.is_native:
             request, loss = with_native_search(job.request, job.search, self._indexes, job.backend.dialect)
             job.losses.append(loss)
             job.change(request, "the back end searches its tools")
-            return
-        inner = scanned(job, self.schemas)
-        search = ToolSearch(job.search, self._indexes, self._found, job.owner)
-        job.backend = ToolRunningBackend(inner, (search,), job.record.tally)
-        job.change(job.request, "the model gets some of its tools and a search")
+        elif job.search is not None:
+            tools.append(ToolSearch(job.search, self._indexes, self._found, job.owner))
+        if wants_handles(job):
+            tools.append(LargeResults(job.policy.max_result_tokens))
+        if tools:
+            job.backend = ToolRunningBackend(scanned(job, self.schemas), tuple(tools), job.record.tally)
+            job.change(job.request, "the gateway runs tools of its own")
 
     def decoder(self, job: Job) -> ArgumentDecoder:
         """For the arguments of the model's calls, where the back end got encoded schemas."""

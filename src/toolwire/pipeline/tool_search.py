@@ -81,7 +81,7 @@ def search_plan(job: Job) -> SearchPlan | None:
     if job.is_stored_upstream and not is_native:
         return None
     if most:
-        count = min(count, max(1, most - 1))  # one more is the function
+        count = min(count, max(1, most - 1 - bool(policy.max_result_tokens)))  # functions of the gateway count, too
     return SearchPlan(limits=ToolLimits(count, budget.tokens), why=why, is_native=is_native)
 
 

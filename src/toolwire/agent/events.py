@@ -94,7 +94,7 @@ class ErrorEvent(Struct, frozen=True, kw_only=True, tag="error"):
 class CompleteEvent(Struct, frozen=True, kw_only=True, tag="complete"):
     """The end of the loop: the final text, the reason and the total usage.
 
-    cost: by the prices of Terms, None without any. output: the value of the type that the agent was given, if it was given one.
+    cost: by the prices of Terms, None without any. context: tokens of the last request and its answer, 0 if unknown. output: the value of the type that the agent was given, if it was given one.
     """
 
     text: str
@@ -102,6 +102,7 @@ class CompleteEvent(Struct, frozen=True, kw_only=True, tag="complete"):
     iterations: int
     usage: Usage
     cost: float | None = None
+    context: int = 0
     output: Any = None
 
 

@@ -125,6 +125,7 @@ class Loop:
         self._last: Ending | None = None  # why the current request is the last one
         self.usage = Usage()
         self.iterations = 0
+        self._context = 0
         self.failure: GatewayError | None = None
 
     @property
@@ -316,6 +317,7 @@ class Loop:
         reason = event.choices[0].reason if event.choices else "stop"
         self._ending = reason if reason == "length" or reason == "refused" else "done"
         if event.usage is not None:
+            self._context = event.usage.input + event.usage.output
             self.usage = self.usage.plus(replace(event.usage, extra={}))
 
     def _complete(self, reason: Ending) -> CompleteEvent:
@@ -331,6 +333,7 @@ class Loop:
             iterations=self.iterations,
             usage=self.usage,
             cost=self._terms.cost(self.usage),
+            context=self._context,
             output=output.value if output is not None else None,
         )
 

@@ -126,7 +126,7 @@ def test_an_answer_that_does_not_stop_is_reported_once(tmp_path: Path, monkeypat
 def test_approvals_are_decided_in_the_main_thread(tmp_path: Path) -> None:
     asked = list[str]()
 
-    def decide(event: ToolCallEvent, tool: Tool) -> Decision:
+    def decide(event: ToolCallEvent, tool: Tool, change: object) -> Decision:
         asked.append(event.arguments["where"])
         return Decision(is_allowed=len(asked) == 1)
 
@@ -161,7 +161,7 @@ def test_questions_of_servers_are_answered_in_the_main_thread(tmp_path: Path, ha
 
 
 def test_ctrl_c_at_a_question_stops_the_answer(tmp_path: Path) -> None:
-    def decide(event: ToolCallEvent, tool: Tool) -> Decision:
+    def decide(event: ToolCallEvent, tool: Tool, change: object) -> Decision:
         signal.raise_signal(signal.SIGINT)
         raise AssertionError("the signal comes first")
 

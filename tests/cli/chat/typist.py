@@ -115,13 +115,22 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 @contextmanager
-def typing(folder: Path, *arguments: str, columns: int = 80, **environ: str) -> Iterator[Typist]:
+def typing(folder: Path, *arguments: str, columns: int = 80, is_plain: bool = True, **environ: str) -> Iterator[Typist]:
     import fcntl
     import termios
 
     terminal, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    command = [sys.executable, "-c", _OWN_TERMINAL, "-m", "toolwire", "chat", *arguments]
+    command = [
+        sys.executable,
+        "-c",
+        _OWN_TERMINAL,
+        "-m",
+        "toolwire",
+        "chat",
+        *(["--plain"] if is_plain else []),
+        *arguments,
+    ]
     process = subprocess.Popen(
         command, stdin=inner, stdout=inner, stderr=inner, cwd=folder, env=environment(folder, **environ), start_new_session=True
     )  # fmt: skip

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ...agent.events import ToolCallEvent
 from ...agent.toolbox import Decision
@@ -20,10 +21,15 @@ from ...calls.validation import fault_text
 from ...tools import Runnable
 from ...types import JsonObject, Tool, ToolCall
 from ...wire.exact_json import encode, object_of
+from .diffs import diff_lines
 from .terminal import Terminal, TypedLines, json_safe, one_line
+
+if TYPE_CHECKING:  # it needs modules that Windows does not have
+    from ...tools.workspace.files import FilePreview
 
 NO_USER = "Nobody can approve this call; start `toolwire chat` with --yes to allow such calls."
 _MAX_LINES = 20  # of arguments that are shown at first
+_MAX_DIFF_LINES = 60
 _MAX_LINE = 2000  # characters of one line
 _HELP = (
     "y: run it. n: do not run it; text after it is sent to the model. a: run it, and do not ask for this tool again. "
@@ -34,9 +40,10 @@ _HELP = (
 class PendingApproval:
     """A call that waits for a decision from another thread."""
 
-    def __init__(self, event: ToolCallEvent, tool: Tool) -> None:
+    def __init__(self, event: ToolCallEvent, tool: Tool, change: FilePreview | None = None) -> None:
         self.event = event
         self.tool = tool
+        self.change = change
         self._answer: Future[Decision] = Future()
 
     async def decision(self) -> Decision:
@@ -60,7 +67,9 @@ class Approvals:
             return None
         if self.ask is None:
             return Decision(is_allowed=False, reason=NO_USER)
-        pending = PendingApproval(event, runnable.tool)
+        preview = getattr(runnable, "preview", None)
+        change: FilePreview | None = await preview(event.arguments) if preview is not None else None
+        pending = PendingApproval(event, runnable.tool, change)
         self.ask(pending)
         return await pending.decision()
 
@@ -73,11 +82,14 @@ class ApprovalPrompt:
         self._lines = lines
         self._approvals = approvals
 
-    def decide(self, event: ToolCallEvent, tool: Tool) -> Decision:
-        """Raises KeyboardInterrupt; end of input means no."""
+    def decide(self, event: ToolCallEvent, tool: Tool, change: FilePreview | None = None) -> Decision:
+        """change: what the call does to a file, shown as a diff. Raises KeyboardInterrupt; end of input means no."""
         if event.name in self._approvals.always:  # approved while this call was pending
             return Decision()
-        self._show(event.arguments, _MAX_LINES)
+        if change is not None:
+            self._show_lines(diff_lines(change), _MAX_DIFF_LINES)
+        else:
+            self._show(event.arguments, _MAX_LINES)
         while True:
             _discard_typed_ahead()
             try:
@@ -98,15 +110,19 @@ class ApprovalPrompt:
                     if (arguments := self._edit(event.arguments, tool)) is not None:
                         return Decision(arguments=arguments)
                 case "v" | "view":
+                    if change is not None:
+                        self._show_lines(diff_lines(change), None)
                     self._show(event.arguments, None)
                 case _:
                     self._terminal.line(f"  {_HELP}", "dim")
 
     def _show(self, arguments: JsonObject, most: int | None) -> None:
         """In full unless they are long, because a user should see what they approve."""
-        lines = [line for name, value in arguments.items() for line in _lines_of(name, value)]
-        for line in lines[:most]:
-            self._terminal.line(f"    {line if most is None else _shortened(line)}")
+        self._show_lines([(line, "") for name, value in arguments.items() for line in _lines_of(name, value)], most)
+
+    def _show_lines(self, lines: Sequence[tuple[str, str]], most: int | None) -> None:
+        for line, style in lines[:most]:
+            self._terminal.line(f"    {line if most is None else _shortened(line)}", style)
         if most is not None and len(lines) > most:
             self._terminal.line(f"    ... {len(lines) - most} more lines; v shows all", "yellow")
 

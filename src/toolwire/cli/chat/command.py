@@ -32,8 +32,16 @@ class ChatOptions:
     allow_write: Annotated[bool, Parameter(help="Let the model write and edit files in it.", negative="")] = False
     url: Annotated[str | None, Parameter(help="A running gateway to use, with the key in TOOLWIRE_KEY.")] = None
     config: ConfigFlag = None
-    resume: Annotated[Path | None, Parameter(help="Continue the conversation in this file.")] = None
+    resume: Annotated[
+        Path | None, Parameter(help="Continue the conversation in this file; `last` is the last chat at a terminal.")
+    ] = None
     save: Annotated[Path | None, Parameter(help="Save the conversation to this file after each answer.")] = None
+    image: Annotated[
+        tuple[Path, ...], Parameter(help="Image or file to send with the prompt. Can be repeated.", negative="")
+    ] = ()
+    plain: Annotated[
+        bool, Parameter(help="Show the text as it is, and read single lines, for simple terminals.", negative="")
+    ] = False
     yes: Annotated[bool, Parameter(help="Do not ask before a tool changes something.", negative="")] = False
     json: Annotated[bool, Parameter(help="Write each event as a line of JSON, for programs.", negative="")] = False
     max_iterations: Annotated[int, Parameter(help="Maximum number of requests to the model per answer.")] = 20

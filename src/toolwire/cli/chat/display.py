@@ -21,6 +21,7 @@ from ...agent.events import (
 )
 from ...types import Text, Usage
 from ...wire.exact_json import encode
+from .markdown import MarkdownStream
 from .terminal import Terminal, json_escape
 
 _REDRAW_SECONDS = 0.05  # between two updates of the live line
@@ -75,11 +76,18 @@ class Reporter:
 
 
 class Display(Reporter):
-    """For a user. output: the model's text. notes: everything else; both may be the same terminal."""
+    """For a user. output: the model's text. notes: everything else; both may be the same terminal. markdown renders the text, None: as it is."""
 
-    def __init__(self, output: Terminal, notes: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        output: Terminal,
+        notes: Terminal,
+        clock: Callable[[], float] = time.monotonic,
+        markdown: MarkdownStream | None = None,
+    ) -> None:
         super().__init__(notes)
         self._output = output
+        self._markdown = markdown
         self._clock = clock
         self.begin()
 
@@ -87,6 +95,8 @@ class Display(Reporter):
         self._begun = self._since = self._drawn = self._clock()
         self._growing: dict[str, tuple[str, int]] = {}  # streamed arguments: the first characters, and the length
         self._running: dict[str, str] = {}
+        if self._markdown is not None:
+            self._markdown.begin()
         self._calls = self._round = 0  # calls of this answer, and of the last request
         self._is_thinking = False
 
@@ -94,10 +104,11 @@ class Display(Reporter):
         if self._is_thinking and not isinstance(event, ReasoningEvent):
             self._is_thinking = False
             self._notes.fresh()
+        if self._markdown is not None and not isinstance(event, TextEvent):
+            self._markdown.flush()
         match event:
             case TextEvent(text=text):
-                self._notes.clear()
-                self._output.write(text)
+                self._text(text)
             case ReasoningEvent(text=text):
                 self._think(text)
             case StatusEvent():
@@ -119,15 +130,24 @@ class Display(Reporter):
         if not isinstance(event, StatusEvent):
             self._since = self._clock()
 
+    def _text(self, text: str) -> None:
+        if self._markdown is not None:
+            self._markdown.feed(text)
+        else:
+            self._notes.clear()
+            self._output.write(text)
+
     def tick(self) -> None:
         """Shows what is running, and for how long."""
         seconds = self._clock() - self._since
-        if seconds < _WAIT_SECONDS or self._growing:
+        if seconds < _WAIT_SECONDS or self._growing or (self._markdown is not None and self._markdown.is_pending):
             return
         doing = ", ".join(dict.fromkeys(self._running.values()))
         self._notes.live(f"{_RESULT}{f'running {doing}' if doing else 'waiting'} {seconds:.0f} s", "dim")
 
     def note(self, text: str, style: str = "dim") -> None:
+        if self._markdown is not None:
+            self._markdown.flush()
         self._output.fresh()
         super().note(text, style)
 
@@ -198,7 +218,8 @@ class Display(Reporter):
         if why := _ENDINGS.get(event.reason):
             self.note(why)
         seconds = self._clock() - self._begun
-        phrases = [*usage_phrases(event.usage), f"{seconds:.1f} s", counted(self._calls, "call")]
+        cost = [] if event.cost is None else [f"cost {event.cost:.4f}"]
+        phrases = [*usage_phrases(event.usage), *cost, f"{seconds:.1f} s", counted(self._calls, "call")]
         self._notes.line(_RESULT + ", ".join(phrases), "dim")
 
 

@@ -14,11 +14,11 @@ from concurrent.futures import Future
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from ...agent import Agent, Conversation
+from ...agent import Agent, Conversation, Prompt
 from ...agent.events import CompleteEvent, Ending, ErrorEvent, LoopEvent, StatusEvent, ToolCallEvent
 from ...agent.toolbox import Decision
 from ...errors import BadRequest, ConfigError, GatewayError
@@ -28,10 +28,13 @@ from .display import Reporter
 from .loop_thread import LoopThread
 from .questions import PendingQuestion, Questions
 
+if TYPE_CHECKING:  # it needs modules that Windows does not have
+    from ...tools.workspace.files import FilePreview
+
 _TICK = 0.25  # seconds
 _NOTE = "[The user interrupted the answer here.]"
 
-Decide: TypeAlias = Callable[[ToolCallEvent, Tool], Decision]
+Decide: TypeAlias = "Callable[[ToolCallEvent, Tool, FilePreview | None], Decision]"
 Reply: TypeAlias = Callable[[PendingQuestion], JsonObject | None]
 
 
@@ -55,9 +58,13 @@ class Totals(Struct):
     answers: int = 0
     calls: int = 0
     seconds: float = 0.0
+    cost: float | None = None
+    context: int = 0  # tokens of the last request and its answer
 
-    def add(self, usage: Usage, calls: int, seconds: float) -> None:
-        self.usage = self.usage.plus(usage)
+    def add(self, ending: CompleteEvent, calls: int, seconds: float) -> None:
+        self.usage = self.usage.plus(ending.usage)
+        self.cost = self.cost if ending.cost is None else (self.cost or 0.0) + ending.cost
+        self.context = ending.context or self.context
         self.answers += 1
         self.calls += calls
         self.seconds += seconds
@@ -115,9 +122,10 @@ class ChatSession:
         self.totals = Totals()
         self._approvals = approvals
         self._decide = decide
-        self._save = save
+        self.save_path = save
+        self.is_autosaved = False  # save_path is in the state folder
 
-    def answer(self, prompt: str) -> Ending:
+    def answer(self, prompt: Prompt) -> Ending:
         """Returns how it ended. Raises KeyboardInterrupt if a second Ctrl-C comes while the answer does not stop."""
         queue: _Queue = SimpleQueue()
         self._approvals.ask = queue.put if self._decide is not None else None
@@ -127,9 +135,9 @@ class ChatSession:
         with on_interrupt(lambda: queue.put(_Interrupted())):
             task = self.loop.start(self._stream(prompt, queue))
             ending, calls = self._follow(task, queue)
-        self.totals.add(ending.usage, calls, time.monotonic() - begun)
-        if self._save is not None:
-            self.save(self._save)
+        self.totals.add(ending, calls, time.monotonic() - begun)
+        if self.save_path is not None:
+            self.save(self.save_path)
         return ending.reason
 
     def save(self, path: Path) -> None:
@@ -172,11 +180,11 @@ class ChatSession:
                     pending.answer(self._reply(pending))
                 else:
                     assert self._decide is not None
-                    pending.answer(self._decide(pending.event, pending.tool))
+                    pending.answer(self._decide(pending.event, pending.tool, pending.change))
         except KeyboardInterrupt:
             stop.press()
 
-    async def _stream(self, prompt: str, queue: _Queue) -> None:
+    async def _stream(self, prompt: Prompt, queue: _Queue) -> None:
         """Runs in the loop's thread. It waits only for the next event, so that a cancellation always reaches the agent."""
         error: BaseException | None = None
         iterations = 0

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import logging
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ... import __version__
-from ...agent import Agent
+from ...agent import Agent, file
 from ...agent.agent import AnyTool, runnables_of
 from ...agent.loop import Terms
 from ...catalog.found import found_config
 from ...catalog.router import router_for
 from ...config.file import BackendConfig, Config, default_store_path
-from ...errors import ConfigError, InternalError, UpstreamError
+from ...errors import BadRequest, ConfigError, GatewayError, InternalError, UpstreamError, quote
 from ...memory.store import Store, open_store
 from ...memory.store.memory import MemoryStore
 from ...telemetry.hourly import HourlyCounts
@@ -27,9 +29,12 @@ from ..models import ModelListing, ask, first_chat_model, gateway_of, plain
 from .approvals import ApprovalPrompt, Approvals
 from .command import ChatOptions
 from .display import Display, JsonLines, Reporter, counted
+from .editor import open_lines
 from .loop_thread import LoopThread
+from .markdown import MarkdownStream
 from .prompt import Commands, converse
 from .questions import QuestionPrompt, Questions
+from .saved import LAST, SavedChats
 from .session import ChatSession, load_conversation
 from .terminal import TypedLines, history_path, terminal_on
 
@@ -59,9 +64,15 @@ class _Run:
         # In a pipe only the model's text goes to stdout.
         is_shared = sys.stdout.isatty() and not options.json
         self._notes = self._output if is_shared else terminal_on(sys.stderr)
+        has_markdown = self._output.has_colour and not options.plain
+        markdown = MarkdownStream(self._output) if has_markdown else None
         self._reporter: Reporter = (
-            JsonLines(sys.stdout, self._notes) if options.json else Display(self._output, self._notes)
+            JsonLines(sys.stdout, self._notes)
+            if options.json
+            else Display(self._output, self._notes, markdown=markdown)
         )
+        self._saved = SavedChats()
+        self._names: list[str] = []
         self._config = Config() if options.url else loop.run(found_config(options.config))
         self._key = key_from_environment().reveal() if options.url else ""
         self._can_ask = sys.stdin.isatty() and sys.stdout.isatty() and not options.json
@@ -73,8 +84,9 @@ class _Run:
         session, lines = self._session(is_interactive=question is None)
         for warning in [warning for tool in self._tools for warning in getattr(tool, "warnings", ())]:
             self._reporter.note(warning)
+        attached = [file(path) for path in self._options.image]
         if question is not None:
-            return _CODES.get(session.answer(question), 0)
+            return _CODES.get(session.answer([question, *attached] if attached else question), 0)
         if lines.problem:
             self._reporter.note(lines.problem)
         if self._options.model:
@@ -84,7 +96,36 @@ class _Run:
         if self._tools:
             self._reporter.note(f"tools: {list_names(self._loop.run(runnables_of(self._tools)))}")
         self._reporter.note("/help lists the commands, Ctrl-C stops an answer, Ctrl-D exits.")
-        return converse(session, Commands(session, self._tools, self._check), lines, self._output)
+        commands = Commands(session, self._tools, self._check, self._saved, self._models)
+        commands.attached += attached
+        self._autosave(session)
+        return converse(session, commands, lines, self._output)
+
+    def _autosave(self, session: ChatSession) -> None:
+        """Without --save, an interactive chat is saved in the state folder, where /sessions finds it."""
+        if self._options.save is not None:
+            return
+        try:
+            path = self._resumed() or self._saved.new_path(datetime.now())
+        except OSError as error:
+            self._reporter.note(f"this chat is not saved: {error.strerror or error}")
+            return
+        session.save_path, session.is_autosaved = path, True
+
+    def _resumed(self) -> Path | None:
+        """The file of --resume."""
+        given = self._options.resume
+        return self._saved.find(LAST) if given is not None and str(given) == LAST and not given.exists() else given
+
+    def _models(self) -> Sequence[str]:
+        """The names for completion, requested once."""
+        if not self._names:
+            with suppress(GatewayError):
+                if self._options.url:
+                    self._names = list(look(self._options.url.rstrip("/").removesuffix("/v1"), self._key).models)
+                else:
+                    self._names = self._loop.run(model_names(self._config))
+        return self._names
 
     def report_problems(self) -> None:
         """Problems that are known only after everything is closed."""
@@ -93,7 +134,8 @@ class _Run:
 
     def _session(self, *, is_interactive: bool) -> tuple[ChatSession, TypedLines]:
         options = self._options
-        conversation = load_conversation(options.resume) if options.resume is not None else None
+        resumed = self._resumed()
+        conversation = load_conversation(resumed) if resumed is not None else None
         model = self._model(conversation.model if conversation is not None else "")
         approvals = Approvals(is_all_allowed=options.yes)
         if not options.url:  # else the gateway counts
@@ -113,7 +155,9 @@ class _Run:
             self._notes.live("  starting the servers ...", "dim")
         self._loop.hold(agent)
         self._notes.clear()
-        lines = TypedLines(history_path() if is_interactive else None, has_colour=self._output.has_colour)
+        is_plain = options.plain or not self._output.has_screen
+        history = history_path() if is_interactive else None
+        lines = open_lines(history, is_plain=is_plain, has_colour=self._output.has_colour)
         prompt = ApprovalPrompt(self._notes, lines, approvals)
         session = ChatSession(
             agent,
@@ -145,6 +189,10 @@ class _Run:
     def _check(self, model: str) -> None:
         if not self._options.url:
             self._loop.run(check_model(self._config, model))
+        elif (names := self._models()) and model not in names:
+            similar = difflib.get_close_matches(model, names, 3, 0.4)
+            hint = f"Similar names: {', '.join(similar)}." if similar else "`toolwire models` lists the models."
+            raise BadRequest(f"the gateway does not list the model {quote(model)}.", hint=hint)
 
 
 def tools_of(options: ChatOptions, questions: Questions | None = None) -> Iterator[AnyTool]:
@@ -216,6 +264,16 @@ def _no_model(listings: Sequence[ModelListing]) -> UpstreamError:
         f"no back end has a model that answers now. {plain(' '.join(reasons), 1500)}",
         hint=f"`toolwire doctor` checks each of them. --model selects a model, such as {DEMO}, which only shows how tools work.",
     )
+
+
+async def model_names(config: Config) -> list[str]:
+    """Aliases, and `backend/model` of each back end that lists its models."""
+    listings = await asyncio.gather(*(ask(backend) for backend in config.backends))
+    return [
+        *config.aliases,
+        *config.groups,
+        *(f"{listing.backend}/{model}" for listing in listings for model in listing.models),
+    ]
 
 
 async def check_model(config: Config, model: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
@@ -20,6 +20,8 @@ from rich.cells import cell_len
 _STYLES = {"": "", "dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _PIPE_COLUMNS = 200
 _DEFAULT_COLUMNS = 80
+_DEFAULT_ROWS = 24
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _MIN_COLUMNS = 16
 _ERASE = "\r\x1b[K"
 # Control characters, Unicode line separators, characters that reorder or hide text, and lone surrogates. Joiners (emoji, Persian) and
@@ -41,6 +43,7 @@ class Terminal:
         self.has_colour = has_colour
         self._is_open = False  # the last line is not empty
         self._is_live = False  # the last line may be replaced
+        self._live_lines: list[str] = []  # the lines above it that are replaced with it
         self._held = ""
 
     @property
@@ -80,14 +83,46 @@ class Terminal:
         if not self._is_live:
             self.fresh()
         # One column stays free: some terminals wrap a line that fills the last one.
-        self._put(_ERASE + self._styled(cut(one_line(text), self.columns - 1), style))
+        self._put(self._erasure() + self._styled(cut(one_line(text), self.columns - 1), style))
+        self._live_lines = []
+        self._is_live = self._is_open = True
+
+    @property
+    def rows(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).lines or _DEFAULT_ROWS
+        except (OSError, ValueError):
+            return shutil.get_terminal_size().lines
+
+    def rendered(self, lines: Sequence[str]) -> None:
+        """Writes lines of our own renderer, which has escaped foreign text."""
+        self.fresh()
+        self._put("".join(f"{line}\n" for line in lines))
+
+    def preview(self, lines: Sequence[str]) -> None:
+        """Shows lines of our own renderer that the next output replaces. Does nothing without a screen."""
+        if not self.has_screen or not lines:
+            return
+        if not self._is_live:
+            self.fresh()
+        self._put(self._erasure() + "\n".join(lines))
+        self._live_lines = list(lines[:-1])
         self._is_live = self._is_open = True
 
     def clear(self) -> None:
-        """Removes a live line."""
+        """Removes a live line, or a preview."""
         if self._is_live:
-            self._put(_ERASE)
+            self._put(self._erasure())
+            self._live_lines = []
             self._is_live = self._is_open = False
+
+    def _erasure(self) -> str:
+        """A terminal that became narrower has wrapped the lines above."""
+        if not self._live_lines:
+            return _ERASE
+        columns = self.columns
+        height = sum(max(1, -(-cell_len(_STYLE.sub("", line)) // columns)) for line in self._live_lines)
+        return f"\x1b[{height}A\r\x1b[J"
 
     def fresh(self) -> None:
         """Starts a new line unless at the start of one."""

@@ -78,6 +78,32 @@ class Replacement(Struct, frozen=True, kw_only=True):
     line: int
 
 
+class FilePreview(Struct, frozen=True, kw_only=True):
+    """What a call would do to a file; before is None for a new one."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+
+def preview_write(scope: Scope, path: str, content: str) -> FilePreview:
+    """What write() would do. Raises ToolRefused if the path is outside of the root."""
+    before: bytes | None = None
+    if scope.root.components_below(path):
+        try:
+            before = load(scope, path).data
+        except ToolRefused:  # it does not exist yet, or write() refuses it with its reason
+            before = None
+    return FilePreview(path=path, before=before, after=_encode(content, "content"))
+
+
+def preview_edit(scope: Scope, path: str, change: tuple[str, str], *, everywhere: bool) -> FilePreview:
+    """What edit() would do. Raises ToolRefused if it would fail."""
+    before = load(scope, path).data
+    done = replace_text(before, *change, everywhere=everywhere, most=scope.limits.file_bytes)
+    return FilePreview(path=path, before=before, after=done.data)
+
+
 def load(scope: Scope, path: str) -> File:
     with scope.root.file(path) as (place, file):
         data = read_all(file, scope.limits.file_bytes, path)

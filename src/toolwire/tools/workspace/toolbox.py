@@ -36,6 +36,10 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, scope: Scope) -> Output:
         raise NotImplementedError
 
+    def preview(self, scope: Scope) -> files.FilePreview | None:
+        """The change of a file that run() would make."""
+        return None
+
 
 class Read(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Read a file of the workspace. Text comes with a number and a tab before each line (they are not part of the file); long
@@ -147,6 +151,9 @@ class Write(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, scope: Scope) -> Output:
         return Output.of_text(render.render_written(files.write(scope, self.path, self.content)))
 
+    def preview(self, scope: Scope) -> files.FilePreview | None:
+        return files.preview_write(scope, self.path, self.content)
+
 
 class Edit(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Replace a passage in a file of the workspace. old_text must be in the file exactly once, to the character, with its
@@ -168,6 +175,10 @@ class Edit(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
         changes = [(self.old_text, self.new_text)]
         done = files.edit(scope, self.path, changes, everywhere=bool(self.replace_all))
         return Output.of_text(render.render_edited(done))
+
+    def preview(self, scope: Scope) -> files.FilePreview | None:
+        change = (self.old_text, self.new_text)
+        return files.preview_edit(scope, self.path, change, everywhere=bool(self.replace_all))
 
 
 class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -211,8 +222,12 @@ def workspace(
         output: Output = arguments.run(Scope(place, limits, budget))
         return output
 
+    def preview_file_tool(budget: Budget, arguments: Any) -> files.FilePreview | None:
+        change: files.FilePreview | None = arguments.preview(Scope(place, limits, budget))
+        return change
+
     tools: list[Runnable] = [
-        _WorkspaceTool(name, arguments, run_file_tool, limits.seconds, FILES)
+        _WorkspaceTool(name, arguments, run_file_tool, limits.seconds, FILES, preview_file_tool)
         for name, arguments in _FILE_TOOLS.items()
         if name in allow
     ]
@@ -254,6 +269,7 @@ class _WorkspaceTool:
         work: Callable[[Budget, Any], Output],
         seconds: float,
         pool: Executor,
+        preview: Callable[[Budget, Any], files.FilePreview | None] | None = None,
     ) -> None:
         self.tool = tool_of(name, arguments)
         self.changes_things = name not in ("read", "list", "glob", "grep")
@@ -262,12 +278,27 @@ class _WorkspaceTool:
         self._work = work
         self._seconds = seconds
         self._pool = pool
+        self._preview = preview
+
+    async def preview(self, arguments: JsonObject) -> files.FilePreview | None:
+        """The change of a file that the call would make; None for other tools, and if the call would fail."""
+        preview = self._preview
+        if preview is None:
+            return None
+        try:
+            parsed = self._parse(arguments)
+            return await off_loop(lambda budget: preview(budget, parsed), self._seconds, self._pool)
+        except (msgspec.ValidationError, ToolRefused):
+            return None
+
+    def _parse(self, arguments: JsonObject) -> Struct:
+        # 2.0 is an integer to a schema; some back ends make every number a float.
+        whole = {name: int(value) for name, value in arguments.items() if _is_integer(value)}
+        return msgspec.convert({**arguments, **whole}, self._arguments)
 
     async def run(self, arguments: JsonObject) -> Output:
         try:
-            # 2.0 is an integer to a schema; some back ends make every number a float.
-            whole = {name: int(value) for name, value in arguments.items() if _is_integer(value)}
-            parsed = msgspec.convert({**arguments, **whole}, self._arguments)
+            parsed = self._parse(arguments)
             return await off_loop(lambda budget: self._work(budget, parsed), self._seconds, self._pool)
         except msgspec.ValidationError as error:
             return Output.of_text(f"the arguments do not fit: {error}.", is_error=True)

@@ -10,7 +10,7 @@ PINNED := tests/programs
 # Without cached bytecode, every run rewrites and compiles all modules: ten seconds for each worker of pytest.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint bench chaos evaluate format clean programs model editor frameworks packages
+.PHONY: run test check lint docs bench chaos evaluate format clean programs model editor frameworks packages
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
@@ -27,6 +27,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_tree.py
+
+# The documentation site, in build/site. A warning, such as a broken link, is an error.
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Kills gateways and PostgreSQL under load, and checks what was acknowledged: bench/chaos/README.md.
 chaos: $(VENV)/.installed-dev

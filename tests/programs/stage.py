@@ -138,10 +138,11 @@ def final_text(more: str = "") -> dict[str, Any]:
 
 
 @contextmanager
-def running(kind: str, folder: Path) -> Iterator[Stage]:
+def running(kind: str, folder: Path, options: str = "") -> Iterator[Stage]:
+    """options: more keys of the back end."""
     upstream, gateway = free_port(), free_port()
     (folder / "upstream.toml").write_text(_upstream_config(upstream), encoding="utf-8")
-    (folder / "gateway.toml").write_text(_gateway_config(gateway, upstream, kind), encoding="utf-8")
+    (folder / "gateway.toml").write_text(_gateway_config(gateway, upstream, kind) + options, encoding="utf-8")
     play = [sys.executable, "-m", "tests.programs.upstream", str(folder / "upstream.toml"), str(folder / "journal")]
     serve = [sys.executable, "-m", "toolwire", "serve", "--config", str(folder / "gateway.toml")]
     with serving(play, upstream, folder / "upstream.log"), serving(serve, gateway, folder / "gateway.log"):

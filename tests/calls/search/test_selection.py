@@ -107,3 +107,18 @@ def test_the_overview_names_the_servers() -> None:
     overview = catalog().overview()
     assert "github (26)" in overview
     assert "atlassian (98)" in overview
+
+
+def test_own_tools_do_not_take_the_places_of_those_that_fit() -> None:
+    own = tuple(Tool(name=f"Time{number}", description="Tells the time.") for number in range(15))
+    given = names(user("What time is it?"), of=catalog((*own, *TOOLS)))
+    assert "mcp__time__get_current_time" in given
+    assert len(given) == 25
+
+
+def test_the_last_text_of_a_message_is_the_question() -> None:
+    message = Message(
+        role="user", parts=(Text(text="<reminder>Create a Jira issue.</reminder>"), Text(text="time in Rome"))
+    )
+    assert JIRA not in names(message)
+    assert "mcp__time__get_current_time" in names(message)

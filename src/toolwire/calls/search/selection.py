@@ -70,7 +70,8 @@ class ToolCatalog:
         forced = request.tool_choice.names if request.tool_choice is not None else ()
         chosen.pin(place for place, tool in enumerate(self.tools) if tool.name in forced or is_fixed(tool))
         questions = [_text(message) for message in request.messages if message.role == "user"]
-        chosen.base(self._own(), self._index.rank(next(filter(None, questions), ""), FOUND))
+        own = self._own()
+        chosen.base(own, self._index.rank(next(filter(None, questions), ""), FOUND + len(own)))
         is_first = True
         for message in request.messages:
             if message.role == "user" and (text := _text(message)):
@@ -138,8 +139,8 @@ class _Chosen:
         share = ToolLimits(max(1, self._limits.count * 3 // 4), self._limits.tokens * 3 // 4)
         kept = [place for place in own if self._fits(place, share)]
         self._pinned.update(kept)
-        quarter = max(1, self._limits.count // 4)
-        self.suggest(ranked[:quarter])
+        quarter = min(FOUND, max(1, self._limits.count // 4))
+        self.suggest([place for place in ranked if place not in self._order][:quarter])
         self._order = dict.fromkeys(sorted(self._order))
 
     def suggest(self, places: Iterable[int], *, is_new: bool = False) -> None:
@@ -211,7 +212,8 @@ def token_total(tools: tuple[Tool, ...]) -> int:
 
 
 def _text(message: Message) -> str:
-    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+    """The last text: clients put notes of their own before what the user wrote."""
+    return next((part.text for part in reversed(message.parts) if isinstance(part, Text) and part.text.strip()), "")
 
 
 def _group(name: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from tests.pipeline.jobs import job_of
 from toolwire.config.policy import Policy
 from toolwire.pipeline.large_results import LargeResults, wants_handles
+from toolwire.pipeline.prepare import Preparation
 from toolwire.types import Media, Message, Request, Sampling, Text, Tool, ToolCall, ToolResult
 
 TEXT = "".join(f"line {number}\n" for number in range(500))
@@ -118,7 +119,13 @@ def test_the_clients_tool_of_the_same_name_stays_its_own() -> None:
 
 
 def test_it_is_off_unless_the_owner_wants_it() -> None:
-    assert not wants_handles(job_of(request(TEXT)))
-    on = Policy(max_result_tokens=100)
-    assert wants_handles(job_of(request(TEXT), policy=on))
-    assert not wants_handles(job_of(request(TEXT, sampling=Sampling(choices=2)), policy=on))
+    for tokens in (0, 100):
+        job = job_of(request(TEXT), policy=Policy(max_result_tokens=tokens))
+        backend = job.backend
+        asyncio.run(Preparation().run(job))
+        assert (job.backend is backend) == (tokens == 0)
+
+
+def test_several_choices_get_whole_results() -> None:
+    assert wants_handles(job_of(request(TEXT)))
+    assert not wants_handles(job_of(request(TEXT, sampling=Sampling(choices=2))))

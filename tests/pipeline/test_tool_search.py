@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.mcp_tools import recorded_tools
+from tests.mcp_tools import questions, recorded_tools
 from tests.pipeline.jobs import Closed, job_of
 from toolwire.calls.search.index import ToolIndexes
 from toolwire.calls.search.selection import SearchPlan, ToolLimits
 from toolwire.config.policy import Policy, ToolsBudget
 from toolwire.pipeline.prepare import Preparation
-from toolwire.pipeline.tool_search import DEFAULT_COUNT, FoundTools, ToolSearch, search_plan, with_native_search
+from toolwire.pipeline.tool_search import DEFAULT_COUNT, FoundTools, ToolSearch, with_native_search
 from toolwire.profiles import ANTHROPIC, ANTHROPIC_API, OPENAI_CHAT, OPENAI_RESPONSES, PLAIN
 from toolwire.types import Message, Opaque, Request, Sampling, Text, Tool, ToolCall, ToolChoice
 
@@ -28,7 +28,9 @@ def request(count: int = 500, **more: Any) -> Request:
 
 
 def plan(count: int, profile: Any = PLAIN, guard: Any = "check", **policy: Any) -> SearchPlan | None:
-    return search_plan(job_of(request(count), Closed(profile=profile), guard, policy=Policy(**policy)))
+    job = job_of(request(count), Closed(profile=profile), guard, policy=Policy(**policy))
+    Preparation().plan_tool_search(job)
+    return job.search
 
 
 def limits(found: SearchPlan | None) -> ToolLimits | None:
@@ -181,9 +183,10 @@ def test_the_gateway_searches_where_the_limit_of_the_back_end_is_exceeded_or_the
     backend = Closed("responses", OPENAI_RESPONSES, OPENAI_RESPONSES.tool_kinds)
     for count, way in ((200, "auto"), (100, "gateway")):
         policy = Policy(tools_budget=ToolsBudget(count=12), tool_search=way)  # type: ignore[arg-type]  # one of the ways
-        plan = search_plan(job_of(request(count), backend, policy=policy, model="gpt-5.5"))
-        assert plan is not None
-        assert not plan.is_native
+        job = job_of(request(count), backend, policy=policy, model="gpt-5.5")
+        Preparation().plan_tool_search(job)
+        assert job.search is not None
+        assert not job.search.is_native
 
 
 def test_called_tools_are_loaded_unless_a_search_in_the_history_has_found_them() -> None:
@@ -194,3 +197,15 @@ def test_called_tools_are_loaded_unless_a_search_in_the_history_has_found_them()
     plan = SearchPlan(limits=ToolLimits(12), why="w", is_native=True)
     sent, _ = with_native_search(request(messages=history), plan, ToolIndexes(), "messages")
     assert [tool.name for tool in sent.tools[1:] if not tool.is_deferred] == [one]
+
+
+def test_the_right_tool_is_found_and_called_for_95_of_100_questions() -> None:
+    """With a first message that says nothing, so that only the search of the model can find the tool."""
+    memory, indexes, hits = FoundTools(), ToolIndexes(), 0
+    for question in questions():
+        tools = ToolSearch(SearchPlan(limits=ToolLimits(40), why="w"), indexes, memory, "")
+        first = tools.begin(request())
+        assert not any(tool.name in question.answers for tool in first.tools)
+        find(tools, query(question.text))
+        hits += any(tool.name in question.answers for tool in tools.resume(first).tools)
+    assert hits >= 190

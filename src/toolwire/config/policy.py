@@ -30,13 +30,10 @@ class Corrections(Struct, frozen=True, kw_only=True):
 
 
 class ToolsBudget(Struct, frozen=True, kw_only=True):
-    """How many tools, or tokens of their definitions, a model gets at a time; 0 means any number."""
+    """How many tools, or tokens of their definitions, a model gets at a time: one of them is not 0."""
 
     count: int = 0
     tokens: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.count or self.tokens)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -52,7 +49,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     guards: Mapping[str, Guard] = {}
     terms: Corrections = Corrections()
     grammar: Grammar = "auto"
-    tools_budget: ToolsBudget = ToolsBudget()
+    tools_budget: ToolsBudget | None = None
     max_tools: int | None = None
     tool_search: Literal["auto", "gateway", "off"] = "auto"
     tools_diet: bool = False
@@ -86,8 +83,8 @@ def policy_of(config: BackendConfig) -> Policy:
     )
 
 
-def _budget(value: Budget) -> ToolsBudget:
+def _budget(value: Budget) -> ToolsBudget | None:
     if isinstance(value, int):
-        return ToolsBudget(count=value)
+        return ToolsBudget(count=value) if value else None
     number = value.removesuffix(" tokens")
     return ToolsBudget(tokens=int(number.removesuffix("k")) * (1000 if number.endswith("k") else 1))

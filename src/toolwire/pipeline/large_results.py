@@ -34,9 +34,9 @@ _SCHEMA = {
 
 
 def wants_handles(job: Job) -> bool:
-    """Whether large results of this request are sent by handle. Rounds cannot be added to a conversation that the back end stores."""
+    """Whether large results of this request can be sent by handle. Rounds cannot be added to a conversation that the back end stores."""
     has_rounds = job.request.sampling.choices == 1 and not job.is_stored_upstream
-    return bool(job.policy.max_result_tokens) and has_rounds and (bool(job.request.tools) or job.has_past)
+    return has_rounds and (bool(job.request.tools) or job.has_past)
 
 
 class LargeResults(GatewayTools):

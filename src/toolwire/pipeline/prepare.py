@@ -200,7 +200,10 @@ class Preparation:
 
     def plan_tool_search(self, job: Job) -> None:
         """Find out whether the request has more tools than the back end takes or the owner wants."""
-        job.search = search_plan(job)
+        most = job.backend.profile.max_tools if job.policy.max_tools is None else job.policy.max_tools
+        if job.policy.tools_budget is None and (not most or len(job.request.tools) <= most):
+            return
+        job.search = search_plan(job, most)
         if job.search is not None:
             job.has_fitting_tools = False
 
@@ -259,7 +262,7 @@ class Preparation:
             job.change(request, "the back end searches its tools")
         elif job.search is not None:
             tools.append(ToolSearch(job.search, self._indexes, self._found, job.owner))
-        if wants_handles(job):
+        if job.policy.max_result_tokens and wants_handles(job):
             tools.append(LargeResults(job.policy.max_result_tokens))
         if tools:
             job.backend = ToolRunningBackend(scanned(job, self.schemas), tuple(tools), job.record.tally)

@@ -65,13 +65,11 @@ def _key(owner: str, call: ToolCall) -> tuple[str, str, str]:
     return owner, call.name[:_LONGEST_ID], call.id[:_LONGEST_ID]  # some servers use the same ids in each answer
 
 
-def search_plan(job: Job) -> SearchPlan | None:
-    """None where the model gets all tools."""
-    policy, budget = job.policy, job.policy.tools_budget
-    most = job.backend.profile.max_tools if policy.max_tools is None else policy.max_tools
-    if (not budget and not most) or policy.tool_search == "off" or not job.request.tools:
-        return None
-    if job.guard == "off" and not budget:
+def search_plan(job: Job, most: int) -> SearchPlan | None:
+    """None where the model gets all tools. most: how many the back end takes, 0 if any number."""
+    policy, budget = job.policy, job.policy.tools_budget or ToolsBudget()
+    is_untouched = job.guard == "off" and policy.tools_budget is None
+    if policy.tool_search == "off" or is_untouched or not job.request.tools:
         return None
     why = _excess(job.request, budget, most)
     if not why:

@@ -121,10 +121,11 @@ async def _limits(model: str, path: Path | None) -> str:
     return f"{backend.name} {accepted}, with {_budget(policy_of(backend).tools_budget)}."
 
 
-def _budget(budget: ToolsBudget) -> str:
-    if budget.tokens:
-        return f"a tools_budget of {budget.tokens:,} tokens"
-    return f"a tools_budget of {budget.count} tools" if budget.count else "no tools_budget"
+def _budget(budget: ToolsBudget | None) -> str:
+    if budget is None:
+        return "no tools_budget"
+    size = f"{budget.tokens:,} tokens" if budget.tokens else f"{budget.count} tools"
+    return f"a tools_budget of {size}"
 
 
 def _arguments(text: str) -> JsonObject:

@@ -24,6 +24,11 @@ SAID = {
     "streaming": "> search_files {'pattern': '*.txt'}\n< [\"notes.txt\",\"todo.txt\"]\n"
     'search_files said: ["notes.txt","todo.txt"].\n(done)\n',
     "save_and_resume": "demo/echo-tools: roll_dice said: 4.\n" * 2 + "4 messages then, 8 now\n",
+    "typed_output": "Rome, 3 days, sunglasses\ndone, True, cost None\n",
+    "event_stream": "> count_words {'text': 'one two three'}\n. 3/3 counting\n< 3\ncount_words said: 3.\n(done after 2 requests)\n",
+    "image_prompt": "[('image', 'image/png', ''), ('file', 'text/markdown', 'notes.md')]\n4 messages\n",
+    "dependencies_and_hooks": "count_items {'item': 'lamp'}: 7\nended: done\ncount_items said: 7.\n"
+    "count_items {'item': 'sofa'}: There is no sofa.\nended: done\ncount_items failed: There is no sofa.\n['lamp', 'lamp', 'sofa']\n",
     "approvals": 'list_files said: ["notes.txt","old.txt"].\n'
     "delete_file failed: Denied: the user did not allow this call, and it was not made. No terminal to ask for approval.\n",
 }
@@ -46,7 +51,7 @@ def output_of(path: Path, folder: Path, more: dict[str, str] | None = None) -> s
 
 
 def test_every_example_is_listed() -> None:
-    others = {"mcp_server", "every_dialect", *FRAMEWORKS}
+    others = {"mcp_server", "mcp_agent", "every_dialect", *FRAMEWORKS}
     assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {*SAID, *others}
 
 
@@ -70,6 +75,8 @@ def test_the_example_with_a_server(tmp_path: Path) -> None:
         pytest.skip("the extra toolwire[mcp] is not installed")
     said = output_of(ROOT / "examples" / "mcp_server.py", tmp_path)
     assert said == "['stock__count_items']\nstock__count_items said: 7 of lamp.\n"
+    said = output_of(ROOT / "examples" / "mcp_agent.py", tmp_path)
+    assert said.startswith("notes__add_note said: stored 'buy milk'.\nnotes__add_note failed: Denied")
 
 
 def test_the_page_about_agents(tmp_path: Path) -> None:

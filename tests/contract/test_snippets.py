@@ -11,7 +11,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("agent.md", "python-tools.md", "workspace.md")
-EXAMPLES = ("function_tool", "streaming", "save_and_resume", "approvals", "mcp_server", "every_dialect")
+EXAMPLES = (
+    "typed_output",
+    "event_stream",
+    "image_prompt",
+    "mcp_agent",
+    "dependencies_and_hooks",
+    "function_tool",
+    "streaming",
+    "save_and_resume",
+    "approvals",
+    "mcp_server",
+    "every_dialect",
+)
 WRONG = "from toolwire import Agent, Agnet\n\nAgent('m', tool=[])\nreveal_type(Agent('m', output_type=int).run_sync('').output)\n"
 
 

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.clients.gateway import scripted
 from tests.mcp_tools import recorded_tools
-from tests.server.harness import Step
+from tests.server.harness import Step, ask, gateway, server_config
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 from toolwire.types import ToolCall
 
 from .harness import NAMES, PAIRS, HistoryEntry, Stage, UpstreamRequest, answered, calls_play, on_stage, talk, text_play
@@ -157,3 +160,48 @@ def test_the_model_reads_more_of_a_large_result(stage: Stage, client: str, backe
     assert "line 778" in second
     assert len(first) < len(large) + 20_000
     assert UpstreamRequest(backend, stage.received(model)[-1].json).tools[:2] == ["read_result", "find_tools"]
+
+
+@pytest.fixture(scope="module")
+def scripted_pair() -> Iterator[int]:
+    """The port of a gateway whose back ends of other dialects are a second gateway, with a scripted model."""
+    model = BackendConfig(name="scripted", kind="scripted")
+    with gateway(with_backends(Config(server=server_config(default="scripted")), (model,))) as upstream:
+        address = f"http://127.0.0.1:{upstream.port}"
+        common = {"key": Secret("sk-upstream"), "models": ("m",), "tools_budget": 12}
+        backends = (
+            BackendConfig(name="gemini", kind="gemini", base_url=address, **common),
+            BackendConfig(name="chat", kind="openai-chat", base_url=f"{address}/v1", **common),
+        )
+        with gateway(with_backends(Config(server=server_config()), backends)) as running:
+            yield running.port
+
+
+@pytest.mark.parametrize(
+    ("client", "backend"), [("gemini", "gemini"), ("gemini", "chat"), ("chat", "gemini"), ("ollama", "chat")]
+)
+def test_other_dialects(scripted_pair: int, client: str, backend: str) -> None:
+    search = {"name": "find_tools", "arguments": {"query": "convert time zones"}}
+    text = scripted({"calls": [search]}, {"calls": [{"name": RIGHT, "arguments": json.loads(ARGUMENTS)}]})
+    listed = [{"name": name, "parameters": schema} for name, schema in TOOLS.items()]
+    functions = [{"type": "function", "function": tool} for tool in listed]
+    said = [{"role": "user", "content": text}]
+    path, body = {
+        "gemini": (
+            f"/v1beta/models/{backend}/m:generateContent",
+            {
+                "contents": [{"role": "user", "parts": [{"text": text}]}],
+                "tools": [{"functionDeclarations": declared(listed)}],
+            },
+        ),
+        "chat": ("/v1/chat/completions", {"model": f"{backend}/m", "messages": said, "tools": functions}),
+        "ollama": ("/api/chat", {"model": f"{backend}/m", "messages": said, "tools": functions, "stream": False}),
+    }[client]
+    answer = ask(scripted_pair, "POST", path, body)
+    assert answer.status == 200, answer.body
+    assert RIGHT.encode() in answer.body
+    assert b"find_tools" not in answer.body
+
+
+def declared(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"name": tool["name"], "parametersJsonSchema": tool["parameters"]} for tool in tools]

@@ -29,6 +29,7 @@ from ..calls.tools.adapter import adapt_ids
 from ..calls.validation import CallTally, LocalCall
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..ids import new_id
+from ..offload import LARGE, offload
 from ..types import Loss, Media, Message, Opaque, Part, Request, Text, ToolCall, ToolResult, Usage
 from .answer import ReplyReader
 from .wrapper import BackendWrapper, Rounds, added_messages, wrap_reply
@@ -95,8 +96,9 @@ class ToolRunningBackend(BackendWrapper):
         self._tally = tally
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
+        is_large = request.size > LARGE
         for tools in self._tools:
-            request = tools.begin(request)
+            request = await offload(tools.begin, request) if is_large else tools.begin(request)
         reply = await self._inner.open(request, is_verbatim=False)
         answer = _RunningAnswer(self._inner, self._tools, self._tally or CallTally())
         losses = tuple(loss for tools in self._tools for loss in tools.losses)

@@ -27,6 +27,7 @@ _MOST_MEMBERS = 40
 _LONGEST_QUESTION = 4000
 _MOST_QUESTIONS = 256
 _MOST_INDEXES = 16
+_MOST_TOOLS = 5000  # of an index in the cache
 
 
 class ToolIndex:
@@ -44,16 +45,16 @@ class ToolIndex:
             norm = _K1 * (1 - _B + _B * lengths[place] / average)
             for term, weight in found.items():
                 self._postings.setdefault(term, []).append((place, weight * (_K1 + 1) / (weight + norm)))
-        self._known: OrderedDict[tuple[str, int], tuple[int, ...]] = OrderedDict()
+        self._known: dict[tuple[str, int], tuple[int, ...]] = {}
 
     def rank(self, question: str, most: int) -> tuple[int, ...]:
         """The positions of the best tools, the best one first; fewer than most where no other tool has a word of the question."""
         key = (question[-_LONGEST_QUESTION:], most)
         known = self._known.get(key)
         if known is None:
+            if len(self._known) >= _MOST_QUESTIONS:
+                self._known.clear()
             known = self._known[key] = self._rank(*key)
-            while len(self._known) > _MOST_QUESTIONS:
-                self._known.popitem(last=False)
         return known
 
     def _rank(self, question: str, most: int) -> tuple[int, ...]:
@@ -87,6 +88,8 @@ class ToolIndexes:
                 self._known.move_to_end(key)
                 return known
         made = ToolIndex(tools)
+        if len(tools) > _MOST_TOOLS:  # one must not take the memory of all others
+            return made
         with self._lock:
             self._known[key] = made
             while len(self._known) > _MOST_INDEXES:

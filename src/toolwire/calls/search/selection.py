@@ -27,7 +27,8 @@ from .terms import name_terms
 
 BYTES_PER_TOKEN = 4
 FOUND = 10  # tools for the first message, and for each search
-_LATER = 3  # tools for each later message
+_LATER = 3  # tools for each later message, and
+_MOST_ASKED = 100  # of the first messages, whatever follows
 _MOST_GROUPS = 40
 
 FoundBefore: TypeAlias = Callable[[ToolCall], tuple[str, ...]]  # the tools that were found before a call
@@ -72,12 +73,12 @@ class ToolCatalog:
         questions = [_text(message) for message in request.messages if message.role == "user"]
         own = self._own()
         chosen.base(own, self._index.rank(next(filter(None, questions), ""), FOUND + len(own)))
-        is_first = True
+        asked = 0
         for message in request.messages:
-            if message.role == "user" and (text := _text(message)):
-                if not is_first:
+            if message.role == "user" and asked < _MOST_ASKED and (text := _text(message)):
+                if asked:
                     chosen.suggest(self._index.rank(text, _LATER))
-                is_first = False
+                asked += 1
             for part in message.parts:
                 if isinstance(part, ToolCall):
                     chosen.suggest(self._places_of(before(part)))

@@ -12,6 +12,7 @@ from tests.contract.harness import NAMES, SCHEMA, Stage, UpstreamRequest, calls_
 from tests.dialects.upstream_events import DONE, block, chunk, json_delta, message_end, message_start, tool_use
 from tests.server.harness import CLOSE, Answer, ask, reply, stream_head
 from tests.server.harness import chunk as http_chunk
+from toolwire.dialects import FRONTS
 
 HI = {"role": "user", "content": "hi"}
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in ("weather", "now")]
@@ -180,6 +181,13 @@ def test_reports_do_not_break_the_lines(stage: Stage) -> None:
     last = lines(answer)[-1]
     assert last["done"] is True
     assert "request.keep_alive" in [loss["feature"] for loss in last["toolwire"]["losses"]]
+
+
+def test_a_report_has_no_line_of_its_own() -> None:
+    """A library would read it as a part of the answer."""
+    add_report = FRONTS["ollama"].add_report
+    assert add_report(b'{"done":true}\n', b"{}") == b'{"done":true,"toolwire":{}}\n'
+    assert add_report(b"", b"{}") == b""
 
 
 def test_lists_and_descriptions(stage: Stage) -> None:

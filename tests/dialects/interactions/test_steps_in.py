@@ -83,7 +83,11 @@ def test_messages_of_other_dialects_are_understood_and_reported() -> None:
     assert reader.losses
 
 
-@pytest.mark.parametrize("step", [7])
-def test_a_step_without_meaning_is_refused(step: Any) -> None:
-    with pytest.raises(BadRequest):
+@pytest.mark.parametrize(
+    ("step", "where"),
+    [(7, "input[0]"), ({"type": ["text"]}, "input[0].type"), ({"type": 5, "id": "x"}, "input[0].type")],
+)
+def test_a_step_without_meaning_is_refused(step: Any, where: str) -> None:
+    with pytest.raises(BadRequest) as caught:
         read(*steps_of([step]))
+    assert caught.value.where == where

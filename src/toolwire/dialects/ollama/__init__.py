@@ -21,10 +21,8 @@ VERSION = "0.33.0"
 
 
 def add_member(wire: bytes, report: bytes) -> bytes:
-    """In the last line, or in a line of its own if that was sent."""
-    if wire.endswith(b"}\n"):
-        return wire[:-2] + b',"toolwire":' + report + b"}\n"
-    return wire + b'{"toolwire":' + report + b"}\n"
+    """In the last line. Libraries read each line as a part of the answer, so the report has no line of its own."""
+    return wire[:-2] + b',"toolwire":' + report + b"}\n" if wire.endswith(b"}\n") else wire
 
 
 DIALECT = FrontDialect(

@@ -113,7 +113,7 @@ class HistoryReader(Struct):
         if isinstance(item, str):
             self.note("form", where, "a text in place of a message is sent as a message of the user")
             return [Message(role="user", parts=(Text(text=item),))]
-        is_idle = isinstance(item, dict) and item.keys() <= IDLE and type_name(item) in ("", "message")
+        is_idle = isinstance(item, dict) and item.keys() <= IDLE and item.get("type") in (None, "", "message")
         if item is None or item in ({}, []) or is_idle:
             self.note("empty", where, "a message without anything was dropped")
             return []

@@ -109,6 +109,12 @@ def test_where_the_text_is_cut_does_not_change_what_is_sent_in_the_end(
     assert (in_pieces.sent, in_pieces.doubt) == (at_once.sent, at_once.doubt)
 
 
+def test_a_number_at_the_end_of_a_piece_stops_nothing() -> None:
+    arguments = stream()
+    assert arguments.feed('{"path": "a", "count": 3') == '{"path": "a'
+    assert arguments.feed(', "note": "b') == '", "count": 3, "note": "b'
+
+
 @pytest.mark.parametrize("member", ["path", "content", "note", "body"])
 @pytest.mark.parametrize("size", [1, 2, 7, 50])
 def test_a_long_string_waits_for_nothing(member: str, size: int) -> None:

@@ -141,17 +141,17 @@ class ArgumentStream:
         """Read on to the end of the text. Returns how much of it can be sent."""
         safe = 0
         while self._position < len(self._text) and not self.doubt:
-            before = self._position
-            if self._expects == _INSIDE_TEXT:
+            before, expects = self._position, self._expects
+            if expects == _INSIDE_TEXT:
                 safe = self._read_text(safe)
-            elif self._expects == _INSIDE_SCALAR:
+            elif expects == _INSIDE_SCALAR:
                 self._read_scalar()
             else:
                 self._position = _BLANKS.match(self._text, before).end()  # type: ignore[union-attr] # always matches
                 if self._position < len(self._text):
                     safe = self._read_token(self._text[self._position], safe)
                 continue
-            if self._position == before:  # more is needed
+            if self._position == before and self._expects == expects:  # more is needed
                 break
         return safe
 

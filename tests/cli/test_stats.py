@@ -20,7 +20,7 @@ from toolwire.errors import ConfigError
 from toolwire.memory.store.sqlite import SqliteStore
 from toolwire.server.stats_writer import Recorder
 from toolwire.telemetry import Record
-from toolwire.telemetry.hourly import HOUR, Counts, HourLine, HourlyCounts
+from toolwire.telemetry.hourly import HOUR, SUMS, Counts, HourLine, HourlyCounts
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "stats.md").read_text(encoding="utf-8")
 
@@ -99,7 +99,7 @@ def test_a_trend_by_day(config: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_programs_get_every_number_and_rate(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fill(config)
     bad = run_json(config, capsys, backend="bad")["models"][0]
-    assert bad.keys() == {"backend", "model", *Counts.__struct_fields__, *rates(Counts())}
+    assert bad.keys() == {"backend", "model", *SUMS, *rates(Counts())}
     assert (bad["error_rate"], bad["accuracy_before"], bad["accuracy_after"], bad["refused"]) == (0.4, 0.5, 0.5, 4)
 
 
@@ -154,7 +154,7 @@ def test_it_works_while_the_gateway_runs(config: Path, capsys: pytest.CaptureFix
 def test_the_page_names_every_column_and_number(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fill(config)
     listed = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
-    assert listed == {*Counts.__struct_fields__, *rates(Counts())}
+    assert listed == {*SUMS, *rates(Counts())}
     (sample,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
     stats(config=config)
     assert sample.splitlines()[1].split() == capsys.readouterr().out.splitlines()[1].split()

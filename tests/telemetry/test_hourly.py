@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolwire.calls.validation import CallTally
 from toolwire.telemetry import Record, Telemetry
-from toolwire.telemetry.hourly import HOUR, Counts, HourLine, HourlyCounts
+from toolwire.telemetry.hourly import HOUR, SUMS, Counts, HourLine, HourlyCounts, percentile
 from toolwire.types import Loss, Usage
 
 START = 480_000 * HOUR
@@ -64,11 +64,33 @@ def test_every_number_of_a_record_has_its_place() -> None:
         tokens_in=11,
         tokens_out=13,
         seconds=2.5,
+        latency={45: 1},
     )
     doubled = Counts()
     doubled.add(line.counts)
     doubled.add(line.counts)
-    assert all(getattr(doubled, name) == 2 * getattr(line.counts, name) for name in Counts.__struct_fields__)
+    assert all(getattr(doubled, name) == 2 * getattr(line.counts, name) for name in SUMS)
+    assert doubled.latency == {45: 2}
+
+
+def test_percentiles_of_latency_are_exact_to_nine_percent() -> None:
+    history = HourlyCounts(Clock())
+    for number in range(1, 101):
+        history.closed(record(started=5.0, ended=5.0 + number / 10))
+    (line,) = history.unwritten()
+    read = HourLine.decode(line.encode())
+    assert read == line
+    assert percentile(line.counts.latency, 0.5) == pytest.approx(5.0, rel=0.09)
+    assert percentile(line.counts.latency, 0.95) == pytest.approx(9.5, rel=0.09)
+    assert percentile({}, 0.5) is None
+
+
+def test_latency_beyond_the_ranges_is_counted_at_their_ends() -> None:
+    counts = Counts()
+    for seconds in (-1.0, 0.0, 1e9):
+        counts.count(record(started=0.0, ended=seconds))
+    assert percentile(counts.latency, 0.0) == pytest.approx(0.001, rel=0.1)
+    assert percentile(counts.latency, 1.0) == pytest.approx(1e5, rel=0.1)
 
 
 def test_disconnected_clients_and_unrouted_requests_are_no_errors() -> None:

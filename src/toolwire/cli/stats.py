@@ -21,7 +21,7 @@ from ..memory.store import Store, store_for
 from ..memory.store import errors as failures
 from ..memory.store.schema import connect
 from ..memory.store.sqlite import PATIENCE, SqliteStore
-from ..telemetry.hourly import Counts, HourLine
+from ..telemetry.hourly import SUMS, Counts, HourLine, percentile
 from .models import plain
 from .serve import ConfigFlag
 
@@ -110,6 +110,8 @@ def rates(counts: Counts) -> dict[str, float | None]:
         "accuracy_before": _part(counts.accepted, counts.calls),
         "accuracy_after": _part(counts.accepted + counts.repaired, counts.calls),
         "seconds_per_request": _part(counts.seconds, counts.requests),
+        "seconds_p50": percentile(counts.latency, 0.5),
+        "seconds_p95": percentile(counts.latency, 0.95),
     }
 
 
@@ -162,7 +164,7 @@ def _sum_by(lines: Iterable[HourLine], names_of: Callable[[HourLine], tuple[str,
 
 
 def _row_as_json(titles: Sequence[str], row: Row) -> dict[str, Any]:
-    counted = {name: getattr(row.counts, name) for name in Counts.__struct_fields__}
+    counted = {name: getattr(row.counts, name) for name in SUMS}
     return {**dict(zip(titles, row.names, strict=True)), **counted, **rates(row.counts)}
 
 

@@ -6,8 +6,9 @@ This module counts and encodes; the server decides where the counts are stored.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -20,6 +21,9 @@ _MAX_MODELS = 100  # per hour: clients choose model names
 _MAX_LINES = 5000  # that wait to be written
 _MAX_NAME = 100
 _OTHER = "other"
+_STEPS = 4  # ranges of latency between a time and its double, so that a percentile is exact to 9 %
+_MIN_SECONDS = 1e-3
+_MAX_SECONDS = 1e5
 
 Key: TypeAlias = tuple[int, str, str]
 """The hour in hours since 1970, back end, model."""
@@ -27,7 +31,7 @@ Key: TypeAlias = tuple[int, str, str]
 
 class Counts(Struct, kw_only=True, omit_defaults=True):
     """calls and their outcomes are those of calls.validation.Tally; refused counts requests that the back end answered with 400;
-    max_iterations counts agent tasks that reached their request limit."""
+    max_iterations counts agent tasks that reached their request limit. latency: requests by range of their time to the end of the answer."""
 
     requests: int = 0
     errors: int = 0
@@ -44,12 +48,19 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
     losses: int = 0
     pair_repairs: int = 0
     tokens_in: int = 0
+    tokens_cached: int = 0  # of tokens_in
     tokens_out: int = 0
     seconds: float = 0.0
+    latency: dict[int, int] = {}
 
     def add(self, other: Counts) -> None:
-        for name in self.__struct_fields__:
+        for name in SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        for place, count in other.latency.items():
+            self.latency[place] = self.latency.get(place, 0) + count
+
+    def copy(self) -> Counts:
+        return msgspec.structs.replace(self, latency=self.latency.copy())
 
     def count(self, record: Record) -> None:
         tally, usage = record.tally, record.usage
@@ -71,8 +82,26 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
             self.pair_repairs += record.history.total()
         if usage is not None:
             self.tokens_in += usage.input
+            self.tokens_cached += usage.cached
             self.tokens_out += usage.output
-        self.seconds += max(0.0, record.ended - record.started)
+        seconds = max(0.0, record.ended - record.started)
+        self.seconds += seconds
+        place = int(math.log2(min(max(seconds, _MIN_SECONDS), _MAX_SECONDS) / _MIN_SECONDS) * _STEPS)
+        self.latency[place] = self.latency.get(place, 0) + 1
+
+
+SUMS = tuple(name for name in Counts.__struct_fields__ if name != "latency")
+"""The members of Counts that are numbers."""
+
+
+def percentile(latency: Mapping[int, int], share: float) -> float | None:
+    """The time in seconds within which this share of the requests ended; None if none was counted."""
+    rank = math.ceil(sum(latency.values()) * share)
+    for place in sorted(latency):
+        rank -= latency[place]
+        if rank <= 0:
+            return _MIN_SECONDS * float(2 ** ((place + 0.5) / _STEPS))
+    return None
 
 
 class HourLine(Struct, frozen=True, kw_only=True):
@@ -129,7 +158,7 @@ class HourlyCounts:
     def unwritten(self) -> list[HourLine]:
         """Lines that changed since they were last written; the caller confirms each with wrote()."""
         return [
-            HourLine(hour=key[0], backend=key[1], model=key[2], counts=msgspec.structs.replace(self._counts[key]))
+            HourLine(hour=key[0], backend=key[1], model=key[2], counts=self._counts[key].copy())
             for key in sorted(self._unwritten)
         ]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from toolwire.memory.store.memory import MemoryStore
 from toolwire.server.stats_writer import Recorder
 from toolwire.server.ui.counts import hourly_stats
@@ -28,6 +30,9 @@ def test_hours_of_all_processes_add_up_and_older_ones_are_left_out() -> None:
         (line,) = await hourly_stats(recorders[0], 24, NOON)
         assert (line["hour"], line["backend"], line["model"], line["requests"]) == (NOON, "up", "m", 2)
         assert (line["input_tokens"], line["output_tokens"], line["seconds"], line["cost"]) == (20, 10, 4.0, None)
+        assert line["cached_tokens"] == 8
+        assert line["latency"]["p50"] == line["latency"]["p95"] == pytest.approx(2.0, rel=0.09)
+        assert line["latency"]["ranges"] == [[line["latency"]["p50"], 2]]
         assert len(await hourly_stats(recorders[0], 48, NOON)) == 2
 
     asyncio.run(check())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...telemetry.hourly import HOUR, Counts, HourLine
+from ...telemetry.hourly import HOUR, Counts, HourLine, percentile
 from ...types import JsonObject
 from ..stats_writer import Recorder
 
@@ -32,11 +32,23 @@ def _as_json(line: HourLine) -> JsonObject:
         "errors": counts.errors,
         "calls": counts.calls,
         "valid_before": counts.accepted,
-        "valid_after": counts.accepted + counts.repaired,
+        "valid_after": min(counts.calls, counts.accepted + counts.repaired + counts.corrected),
         "input_tokens": counts.tokens_in,
-        "cached_tokens": None,
+        "cached_tokens": counts.tokens_cached,
         "output_tokens": counts.tokens_out,
         "cost": None,
         "seconds": round(counts.seconds, 6),
-        "latency": None,
+        "latency": _latency(counts.latency),
+    }
+
+
+def _latency(counted: dict[int, int]) -> JsonObject | None:
+    """ranges: how many requests took about so many seconds, so that a reader can add up several lines."""
+    if not counted:
+        return None
+    p50, p95 = percentile(counted, 0.5), percentile(counted, 0.95)
+    return {
+        "p50": p50,
+        "p95": p95,
+        "ranges": [[percentile({place: 1}, 1.0), count] for place, count in sorted(counted.items())],
     }

@@ -45,7 +45,7 @@ function chartsOf(rows, range) {
     totals(rows),
     chart("Requests per model", "bars", times, step, series(shown, (list, one) => total(list.filter((row) => name(row) === one), (row) => row.requests)), number),
     chart("Tool calls per model", "bars", times, step, series(shown, (list, one) => total(list.filter((row) => name(row) === one), (row) => row.calls)), number),
-    chart("Valid calls, before and after repair", "lines", times, step, [["As the model wrote them", "valid_before"], ["As the client received them", "valid_after"]].map(([title, key], place) => ({ name: title, color: place ? 2 : 5, values: times.map((time) => ratio(slots.get(time), key)) })), percent, 1),
+    chart("Valid calls, before and after the gateway", "lines", times, step, [["As the model wrote them", "valid_before"], ["After repair and correction", "valid_after"]].map(([title, key], place) => ({ name: title, color: place ? 2 : 5, values: times.map((time) => ratio(slots.get(time), key)) })), percent, 1),
     chart("Time to the end of an answer", "lines", times, step, latencySeries(rows, times, slots), duration),
     chart("Tokens", "bars", times, step, tokens.map(([title, value], place) => ({ name: title, color: [2, 0, 1][place], values: times.map((time) => total(slots.get(time), value)) })).slice(isCacheCounted ? 0 : 1), compact),
     chart("Cost", "bars", times, step, series(shown, (list, one) => total(list.filter((row) => name(row) === one), (row) => row.cost)), cost, null, rows.every((row) => row.cost === null) ? "No price is known for these models." : ""),
@@ -56,7 +56,7 @@ function chartsOf(rows, range) {
 function totals(rows) {
   const calls = sum(rows, (row) => row.calls);
   const items = [["Requests", number(sum(rows, (row) => row.requests))], ["Errors", number(sum(rows, (row) => row.errors))], ["Tool calls", number(calls)],
-    ["Valid as written", calls ? percent(sum(rows, (row) => row.valid_before) / calls) : "–"], ["Valid as received", calls ? percent(sum(rows, (row) => row.valid_after) / calls) : "–"],
+    ["Valid as written", calls ? percent(sum(rows, (row) => row.valid_before) / calls) : "–"], ["Valid after repair", calls ? percent(sum(rows, (row) => row.valid_after) / calls) : "–"],
     ["Tokens", compact((sum(rows, (row) => row.input_tokens) || 0) + (sum(rows, (row) => row.output_tokens) || 0))], ["Cost", cost(sum(rows, (row) => row.cost))]];
   return h("dl", { class: "totals" }, items.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
 }
@@ -107,9 +107,9 @@ function drawLines(area, series, times, x, y, step, format) {
 function table(rows) {
   const groups = new Map();
   for (const row of rows) groups.set(modelOf(row), [...(groups.get(modelOf(row)) || []), row]);
-  const columns = ["Model", "Requests", "Errors", "Calls", "Valid as written", "Valid as received", "Input", "Cached", "Output", "Cost"];
+  const columns = ["Model", "Requests", "Errors", "Calls", "Valid as written", "Valid after repair", "Median time", "95 %", "Input", "Cached", "Output", "Cost"];
   return h("div", { class: "chart wide scroll" }, h("table", { class: "plain" }, h("caption", null, "By model"), h("thead", null, h("tr", null, columns.map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", null, [...groups].sort((a, b) => sum(b[1], (row) => row.requests) - sum(a[1], (row) => row.requests)).map(([name, list]) => h("tr", null, h("th", { scope: "row" }, name), [number(sum(list, (row) => row.requests)), number(sum(list, (row) => row.errors)), number(sum(list, (row) => row.calls)), percent(ratio(list, "valid_before")), percent(ratio(list, "valid_after")), number(sum(list, (row) => row.input_tokens)), number(sum(list, (row) => row.cached_tokens)), number(sum(list, (row) => row.output_tokens)), cost(sum(list, (row) => row.cost))].map((cell) => h("td", null, cell)))))));
+    h("tbody", null, [...groups].sort((a, b) => sum(b[1], (row) => row.requests) - sum(a[1], (row) => row.requests)).map(([name, list]) => h("tr", null, h("th", { scope: "row" }, name), [number(sum(list, (row) => row.requests)), number(sum(list, (row) => row.errors)), number(sum(list, (row) => row.calls)), percent(ratio(list, "valid_before")), percent(ratio(list, "valid_after")), duration(percentile(list, 0.5)), duration(percentile(list, 0.95)), number(sum(list, (row) => row.input_tokens)), number(sum(list, (row) => row.cached_tokens)), number(sum(list, (row) => row.output_tokens)), cost(sum(list, (row) => row.cost))].map((cell) => h("td", null, cell)))))));
 }
 
 function topModels(rows) {
@@ -136,7 +136,7 @@ function ratio(rows, key) {
 /** Percentiles where they are counted, else the mean. */
 function latencySeries(rows, times, slots) {
   if (!rows.some((row) => row.latency)) return [{ name: "Mean", color: 0, values: times.map((time) => mean(slots.get(time))) }];
-  return [["Median", "p50", 0], ["95th percentile", "p95", 3]].map(([name, key, color]) => ({ name, color, values: times.map((time) => latency(slots.get(time), key)) }));
+  return [["Median", 0.5, 0], ["95th percentile", 0.95, 3]].map(([name, share, color]) => ({ name, color, values: times.map((time) => percentile(slots.get(time), share)) }));
 }
 
 function mean(rows) {
@@ -144,11 +144,13 @@ function mean(rows) {
   return seconds === null ? null : seconds / sum(rows, (row) => row.requests);
 }
 
-/** Percentiles of several rows cannot be added: their mean, weighted by requests. */
-function latency(rows, key) {
-  const known = rows.filter((row) => row.latency && row.latency[key] !== null && row.latency[key] !== undefined);
-  const weight = sum(known, (row) => row.requests);
-  return weight ? sum(known, (row) => row.latency[key] * row.requests) / weight : null;
+/** The time within which this share of the requests of all rows ended; each row counts its requests by ranges of time. */
+export function percentile(rows, share) {
+  const counts = new Map();
+  for (const row of rows) for (const [seconds, count] of row.latency?.ranges || []) counts.set(seconds, (counts.get(seconds) || 0) + count);
+  let rank = Math.ceil([...counts.values()].reduce((all, one) => all + one, 0) * share);
+  for (const [seconds, count] of [...counts].sort((a, b) => a[0] - b[0])) if ((rank -= count) <= 0) return seconds;
+  return null;
 }
 
 function timeText(time, step) {

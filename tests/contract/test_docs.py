@@ -14,7 +14,7 @@ import pytest
 from tests.server.harness import Gateway, ask, gateway, server_config
 from toolwire.calls.arguments import Invalid, judge, tool_error
 from toolwire.calls.schemas import Schemas
-from toolwire.config.file import BackendConfig, Config, FlowsConfig, ServerConfig, load, with_backends
+from toolwire.config.file import BackendConfig, Config, FlowsConfig, McpServerConfig, ServerConfig, load, with_backends
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.types import Tool, ToolCall
 
@@ -68,6 +68,7 @@ def test_the_configuration_of_the_readme_loads(tmp_path: Path) -> None:
         (ServerConfig, "## `[server]`", set()),
         (FlowsConfig, "## `[flows]`", set()),
         (BackendConfig, "## `[backends.NAME]`", {"name", "missing"}),
+        (McpServerConfig, "## `[mcp.servers.NAME]`", {"name"}),
     ],
 )
 def test_every_key_is_documented(kind: Any, title: str, hidden: set[str]) -> None:

@@ -7,7 +7,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,21 +19,24 @@ from ..backends import registry
 from ..errors import ConfigError, quote
 from . import toml_lines
 from .cluster import cluster_config
+from .descriptions import describe, expected, noun, quoted_list
+from .mcp import mcp_server_config
 from .models import read_models
 from .secret import Resolver, Secret
 from .secret_file import MIN_LENGTH, is_strong
 from .store_url import with_store_url
 from .toml_lines import Document, KeyPath
 from .values import DEFAULT_PORT as DEFAULT_PORT
+from .values import Approval
 from .values import BackendConfig as BackendConfig
 from .values import ClusterConfig as ClusterConfig
 from .values import Config as Config
 from .values import FlowsConfig as FlowsConfig
 from .values import Guard as Guard
+from .values import McpServerConfig as McpServerConfig
 from .values import SearchConfig as SearchConfig
 from .values import ServerConfig as ServerConfig
 from .values import StoreConfig as StoreConfig
-from .values import Switch
 from .values import TelemetryConfig as TelemetryConfig
 
 FILE_NAME = "toolwire.toml"
@@ -46,7 +49,7 @@ BASE_URLS: dict[str, str] = {
     "cursor": "https://api2.cursor.sh",
 }
 
-_HIDDEN = {"key", "keys", "secrets", "token", "headers", "config"}
+_HIDDEN = {"key", "keys", "secrets", "token", "headers", "config", "env"}
 _ONLY = {  # keys that are allowed only for some kinds of back ends
     "scripted": ("script",),
     "replay": ("cassette", "match", "timing", "damage"),
@@ -173,7 +176,7 @@ class _Reader:
     def config(self) -> Config:
         data = self._document.data
         self._refuse_unknown(
-            (), data, ("server", "store", "cluster", "telemetry", "flows", "search", "backends", "models")
+            (), data, ("server", "store", "cluster", "telemetry", "flows", "search", "mcp", "backends", "models")
         )
         aliases, groups = read_models(self._table(("models",), data.get("models", {})), self._document.error)
         config = Config(
@@ -183,6 +186,7 @@ class _Reader:
             telemetry=self._telemetry(self._table(("telemetry",), data.get("telemetry", {}))),
             flows=self._flows(self._table(("flows",), data.get("flows", {}))),
             search=self._search(self._table(("search",), data["search"])) if "search" in data else None,
+            mcp_servers=self._mcp_servers(self._table(("mcp",), data.get("mcp", {}))),
             backends=tuple(
                 self._backend(name, self._table(("backends", name), value))
                 for name, value in self._table(("backends",), data.get("backends", {})).items()
@@ -257,7 +261,7 @@ class _Reader:
     def _search(self, table: dict[str, Any]) -> SearchConfig:
         kinds = {"searxng": "url", "command": "command"}
         if "kind" not in table:
-            raise self._document.error(("search",), f"kind is missing; expected one of {_quoted_list(kinds)}.")
+            raise self._document.error(("search",), f"kind is missing; expected one of {quoted_list(kinds)}.")
         fields = self._fields(("search",), table, SearchConfig, Resolver(self._environ, self._folder))
         needed = kinds[fields["kind"]]
         if not fields.get(needed):
@@ -271,6 +275,25 @@ class _Reader:
         if needed == "command":
             fields["command"] = self._program(fields["command"])
         return SearchConfig(**fields)
+
+    def _mcp_servers(self, table: dict[str, Any]) -> tuple[McpServerConfig, ...]:
+        self._refuse_unknown(("mcp",), table, ("servers",))
+        return tuple(
+            self._mcp_server(name, self._table(("mcp", "servers", name), value))
+            for name, value in self._table(("mcp", "servers"), table.get("servers", {})).items()
+        )
+
+    def _mcp_server(self, name: str, table: dict[str, Any]) -> McpServerConfig:
+        path, resolver = ("mcp", "servers", name), Resolver(self._environ, self._folder)
+        fields = self._fields(path, table, McpServerConfig, resolver, unsettable=("name",))
+        if fields.get("url"):
+            fields["url"] = self._url((*path, "url"), fields["url"])
+        try:
+            server = mcp_server_config(name, fields, resolver)
+        except ConfigError as error:
+            raise self._document.error((*path, error.where) if error.where else path, error.message) from None
+        self._warnings += resolver.warnings
+        return server
 
     def _program(self, command: str) -> str:
         """A bare name is looked up in PATH; a path is relative to the folder of this file."""
@@ -357,7 +380,7 @@ class _Reader:
     def _check_kind(self, path: KeyPath, table: dict[str, Any]) -> None:
         kind = table.get("kind")
         if kind is None:
-            raise self._document.error(path, f"kind is missing; expected one of {_quoted_list(registry.kinds())}.")
+            raise self._document.error(path, f"kind is missing; expected one of {quoted_list(registry.kinds())}.")
         if isinstance(kind, str) and not registry.is_kind(kind):
             raise self._unexpected((*path, "kind"), kind, registry.kinds())
 
@@ -412,7 +435,7 @@ class _Reader:
     def _value(self, path: KeyPath, value: Any, kind: Any, resolver: Resolver) -> Any:
         def revealed(_: type, reference: Any) -> Secret:
             if not isinstance(reference, str):
-                raise ValueError(f"found {_noun(reference)}")
+                raise ValueError(f"found {noun(reference)}")
             return resolver.secret(reference)
 
         try:
@@ -423,61 +446,29 @@ class _Reader:
             if isinstance(value, list) and get_origin(get_args(kind)[0] if get_args(kind) else None) is Literal:
                 for item in value:
                     self._value(path, item, get_args(kind)[0], resolver)
-            if isinstance(value, dict) and kind == dict[str, Guard]:
-                for model, level in value.items():
-                    self._value((*path, model), level, Guard, resolver)
-            found = f"found {_noun(value) if path[-1] in _HIDDEN else _describe(value)}"
+            if isinstance(value, dict) and kind in (dict[str, Guard], dict[str, Approval]):
+                for name, level in value.items():
+                    self._value((*path, name), level, get_args(kind)[1], resolver)
+            found = f"found {noun(value) if path[-1] in _HIDDEN else describe(value)}"
             if error.__cause__ is not None:
                 found = str(error.__cause__)
-            raise self._document.error(path, f"{found}; expected {_expected(kind)}.") from None
+            raise self._document.error(path, f"{found}; expected {expected(kind)}.") from None
 
     def _table(self, path: KeyPath, value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            example = "[backends.NAME]" if path[0] == "backends" else f"[{path[0]}]"
-            raise self._document.error(path, f"found {_noun(value)}; expected a table: {example}.")
+            named = {"backends": "[backends.NAME]", "mcp": "[mcp.servers.NAME]"}
+            example = named.get(path[0], f"[{path[0]}]")
+            raise self._document.error(path, f"found {noun(value)}; expected a table: {example}.")
         return value
 
     def _refuse_unknown(self, path: KeyPath, table: dict[str, Any], known: Iterable[str]) -> None:
         for key in table:
             if key not in known:
                 message = (
-                    f"found the unknown key {quote(key)}; expected one of {_quoted_list(known)}{suggestion(key, known)}"
+                    f"found the unknown key {quote(key)}; expected one of {quoted_list(known)}{suggestion(key, known)}"
                 )
                 raise self._document.error((*path, key), message)
 
     def _unexpected(self, path: KeyPath, found: str, known: Iterable[str]) -> ConfigError:
-        message = f"found {quote(found)}; expected one of {_quoted_list(known)}{suggestion(found, known)}"
+        message = f"found {quote(found)}; expected one of {quoted_list(known)}{suggestion(found, known)}"
         return self._document.error(path, message)
-
-
-def _quoted_list(words: Iterable[str]) -> str:
-    return ", ".join(quote(word) for word in words)
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return quote(str(value))[1:-1] if abs(value) < 10**18 else "a very large number"
-    return quote(value) if isinstance(value, str) else _noun(value)
-
-
-def _noun(value: Any) -> str:
-    nouns = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a table"}
-    return nouns.get(type(value), "a date or time")
-
-
-def _expected(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return f"one of {_quoted_list(get_args(kind))}"
-    if get_origin(kind) is Annotated:
-        return str(kind.__metadata__[0].description)
-    if kind == Switch:
-        return 'true, false or "auto"'
-    if kind is Secret:
-        return 'a string: "env:NAME", "file:PATH" or the key itself'
-    if kind == dict[str, Any]:
-        return "a table"
-    return {bool: "true or false", str: "a string", tuple: "a list of strings", dict: "a table of strings"}[
-        get_origin(kind) or kind
-    ]

@@ -40,6 +40,7 @@ MostTools: TypeAlias = Annotated[
 ]
 LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "delete", "shell"]
 Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
+Approval: TypeAlias = Literal["auto", "allow", "ask", "deny"]
 Grammar: TypeAlias = Literal["auto", "on", "off"]
 Switch: TypeAlias = bool | Literal["auto"]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
@@ -203,6 +204,39 @@ class SearchConfig(Struct, frozen=True, kw_only=True):
     results: Results = 8
 
 
+class McpServerConfig(Struct, frozen=True, kw_only=True):
+    """An MCP server whose tools the gateway offers to models and runs itself. Either command or url is set.
+
+    models, keys, tools: patterns with * as wildcard. approval: for tools without an entry in approvals. max_calls: in one request.
+    max_output: characters of one result. calls_per_minute: of one client key, 0 for no limit.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: dict[str, str] = {}
+    headers: dict[str, str] = {}
+    models: tuple[str, ...] = ("*",)
+    keys: tuple[str, ...] = ("*",)
+    tools: tuple[str, ...] = ("*",)
+    approval: Approval = "auto"
+    approvals: dict[str, Approval] = {}  # by name of the server's tool, with * as wildcard
+    timeout: Seconds = 60.0
+    start_timeout: Seconds = 30.0
+    max_calls: Count = 20
+    max_output: Count = 100_000
+    calls_per_minute: Limit = 0
+
+    def __repr__(self) -> str:
+        return f"McpServerConfig({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Shows only the names of env and headers, because their values may be secrets."""
+        hidden = {"env": list(self.env), "headers": list(self.headers)}
+        shown = {name: getattr(self, name) for name in self.__struct_fields__} | hidden
+        return list(shown.items())
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """path: "" without a file. warnings: messages for the owner."""
 
@@ -212,6 +246,7 @@ class Config(Struct, frozen=True, kw_only=True):
     cluster: ClusterConfig | None = None
     telemetry: TelemetryConfig = TelemetryConfig()
     search: SearchConfig | None = None
+    mcp_servers: tuple[McpServerConfig, ...] = ()
     backends: tuple[BackendConfig, ...] = ()
     aliases: dict[str, str] = {}
     groups: dict[str, tuple[str, ...]] = {}  # aliases with several models, which are tried in order

@@ -235,11 +235,11 @@ class MCP:
 
 
 class MCPTool:
-    """One tool of a server."""
+    """One tool of a server. remote: the server's own name of it."""
 
     def __init__(self, source: MCP, remote: str, tool: Tool, changes_things: bool, timeout: float) -> None:
         self._source = source
-        self._remote = remote
+        self.remote = remote
         self.tool = tool
         self.changes_things = changes_things
         self.timeout: float | None = timeout
@@ -248,7 +248,7 @@ class MCPTool:
         return f"MCPTool({self.tool.name!r})"
 
     async def run(self, arguments: JsonObject) -> Output:
-        return await self._source.call(self._remote, arguments)
+        return await self._source.call(self.remote, arguments)
 
 
 def _age(session: Session) -> float:

@@ -30,6 +30,7 @@ from .pipeline.fallback import NO_GROUPS, ModelGroups, is_fallback_reason, openi
 from .pipeline.grammar import GrammarMemory
 from .pipeline.guard import guarded, simulated, text_splitter
 from .pipeline.job import Job
+from .pipeline.mounted.servers import MountedServers
 from .pipeline.prepare import Preparation
 from .pipeline.search import Searching
 from .pipeline.verbatim import why_translated, with_model
@@ -55,14 +56,16 @@ class Runtime:
         signatures: SignatureMemory | None = None,
         compactor: Compactor | None = None,
         groups: ModelGroups = NO_GROUPS,
+        mounts: MountedServers | None = None,
     ) -> None:
         self.catalog = Catalog(backends, router)
         self.backends = self.catalog.backends
         self._policies = dict(policies)
         self._answers = answers
-        self._preparation = Preparation(answers, signatures, search, compactor)
+        self._preparation = Preparation(answers, signatures, search, compactor, mounts)
         self._grammars = GrammarMemory()
         self._groups = groups
+        self._mounts = mounts
 
     async def step(
         self, request: Request, record: Record, owner: str = "", history: History | None = None, model: str = ""
@@ -156,6 +159,8 @@ class Runtime:
         return await self._stored(request, self._backend(await self.catalog.route(request.model)), owner)
 
     async def close(self) -> None:
+        if self._mounts is not None:
+            await self._mounts.close()
         for backend in self.backends.values():
             await backend.close()
 

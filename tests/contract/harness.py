@@ -34,7 +34,7 @@ from tests.server.harness import (
     wait_until,
 )
 from tests.server.harness import chunk as http_chunk
-from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, McpServerConfig, with_backends
 from toolwire.config.secret import Secret
 from toolwire.events import fold
 from toolwire.types import Part
@@ -90,8 +90,10 @@ class Stage:
 
 
 @contextlib.contextmanager
-def on_stage(*variants: tuple[str, Body], keep_alive: float = 15.0) -> Iterator[Stage]:
-    """A back end of each dialect for each variant, which is a name suffix with configuration keys."""
+def on_stage(
+    *variants: tuple[str, Body], keep_alive: float = 15.0, servers: tuple[McpServerConfig, ...] = ()
+) -> Iterator[Stage]:
+    """A back end of each dialect for each variant, which is a name suffix with configuration keys. servers: mounted on the gateway."""
     upstream = Upstream()
     backends = tuple(
         BackendConfig(
@@ -105,7 +107,7 @@ def on_stage(*variants: tuple[str, Body], keep_alive: float = 15.0) -> Iterator[
     )
     server = server_config(keep_alive_seconds=keep_alive)
     try:
-        with gateway(with_backends(Config(server=server), backends)) as running:
+        with gateway(with_backends(Config(server=server, mcp_servers=servers), backends)) as running:
             yield Stage(upstream, running)
     finally:
         upstream.close()

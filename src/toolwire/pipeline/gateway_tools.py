@@ -30,7 +30,7 @@ from ..calls.validation import CallTally, LocalCall
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..ids import new_id
 from ..offload import LARGE, offload
-from ..types import Loss, Media, Message, Opaque, Part, Request, Text, ToolCall, ToolResult, Usage
+from ..types import Loss, Media, Message, Opaque, Part, Request, Text, ToolCall, ToolChoice, ToolResult, Usage
 from .answer import ReplyReader
 from .wrapper import BackendWrapper, Rounds, added_messages, wrap_reply
 
@@ -85,6 +85,24 @@ class GatewayTools(ABC):
     def count(self, usage: Usage) -> Usage:
         """The usage of all rounds, with what the client's dialect counts for these tools."""
         return usage
+
+
+def unforced(choice: ToolChoice | None) -> ToolChoice | None:
+    """After a call of the gateway's tools no call is forced, because the rounds would not end."""
+    match choice:
+        case ToolChoice(mode="named" | "required"):
+            return ToolChoice(mode="auto")
+        case ToolChoice(mode="allowed"):
+            return ToolChoice(mode="allowed", names=choice.names)
+        case _:
+            return choice
+
+
+def choice_without(choice: ToolChoice | None, function: str) -> ToolChoice | None:
+    if choice is None or choice.mode != "allowed":
+        return choice
+    names = tuple(name for name in choice.names if name != function)
+    return ToolChoice(mode="allowed", names=names) if names else ToolChoice(mode="none")
 
 
 class ToolRunningBackend(BackendWrapper):

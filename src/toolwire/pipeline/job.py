@@ -18,6 +18,7 @@ from ..memory.connection import History
 from ..memory.signatures import TurnSignatures
 from ..telemetry import Record
 from ..types import Loss, Request, Tool
+from .mounted.offer import MountedOffer
 
 
 class Job(Struct, kw_only=True):
@@ -52,6 +53,7 @@ class Job(Struct, kw_only=True):
     call_ids: frozenset[str] | None = None  # of the history, where a stage has collected them
     encodings: Mapping[str, Encoding] = {}
     search: SearchPlan | None = None  # where the model does not get all tools
+    mounted: MountedOffer | None = None  # tools of MCP servers that the gateway adds
 
     def change(self, request: Request, why: str) -> None:
         """The only way to send something else than the client's bytes."""

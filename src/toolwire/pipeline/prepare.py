@@ -1,6 +1,6 @@
 """The request stages, in order. Each one is a function of the job: it looks at the request, and may change it.
 
-The first stages may wait for a store or a model. The others only compute, so that a large request can pass them in a thread. A request without
+The first stages may wait for a store, a model or a server. The others only compute, so that a large request can pass them in a thread. A request without
 tools and without a past skips the stages that concern only those. A new stage is one method here and one entry in a tuple.
 """
 
@@ -35,6 +35,7 @@ from .gateway_tools import GatewayTools, ToolRunningBackend
 from .guard import scanned
 from .job import Job
 from .large_results import LargeResults, wants_handles
+from .mounted.servers import MountedServers
 from .search import Searching
 from .tool_search import FoundTools, ToolSearch, search_plan, with_native_search
 
@@ -68,6 +69,7 @@ class Preparation:
         signatures: SignatureMemory | None = None,
         search: Searching | None = None,
         compactor: Compactor | None = None,
+        mounts: MountedServers | None = None,
     ) -> None:
         lock = Lock()
         self.schemas = Schemas(lock=lock)
@@ -77,8 +79,9 @@ class Preparation:
         self._answers = answers
         self._signatures = signatures
         self._search = search
+        self._mounts = mounts
         self._compactor = compactor or Compactor(cache(lambda: (os.urandom(32),)))
-        self.lookups = (self.complete_history, self.restore_signatures, self.compact)
+        self.lookups = (self.complete_history, self.restore_signatures, self.compact, self.mount_tools)
         self.changes: Stages = (
             self.replace_search,
             self.check_tools,
@@ -97,7 +100,7 @@ class Preparation:
         """Raises BadRequest for a request that no back end can accept."""
         request, stages = job.request, self._plain_changes
         job.has_past = has_past(request)
-        is_simple = request.state is None and request.compaction is None
+        is_simple = request.state is None and request.compaction is None and self._mounts is None
         if job.has_past or request.tools or not is_simple or "tools" in request.source:
             stages = self.changes
             for lookup in self.lookups:
@@ -147,6 +150,11 @@ class Preparation:
         """Open summaries of earlier compactions, and compact the conversation where the request wants it and the back end cannot."""
         if job.request.compaction is not None:
             await self._compactor.apply(job)
+
+    async def mount_tools(self, job: Job) -> None:
+        """Add the tools of MCP servers that the gateway runs."""
+        if self._mounts is not None:
+            await self._mounts.offer_to(job)
 
     def replace_search(self, job: Job) -> None:
         """Offer the gateway's web search as a function where the back end has none."""
@@ -254,7 +262,7 @@ class Preparation:
             job.encodings = adapted.encodings
 
     def offer_gateway_tools(self, job: Job) -> None:
-        """Give the model some of its tools and a search for the others, and large results by handle."""
+        """Give the model some of its tools and a search for the others, large results by handle, and run the calls of mounted tools."""
         tools: list[GatewayTools] = []
         if job.search is not None and job.search.is_native:
             request, loss = with_native_search(job.request, job.search, self._indexes, job.backend.dialect)
@@ -264,6 +272,9 @@ class Preparation:
             tools.append(ToolSearch(job.search, self._indexes, self._found, job.owner))
         if job.policy.max_result_tokens and wants_handles(job):
             tools.append(LargeResults(job.policy.max_result_tokens))
+        if job.mounted is not None and self._mounts is not None:
+            decoder = self.decoder(job) if job.encodings else None
+            tools.append(self._mounts.tools_of(job, job.mounted, decoder))
         if tools:
             job.backend = ToolRunningBackend(scanned(job, self.schemas), tuple(tools), job.record.tally)
             job.change(job.request, "the gateway runs tools of its own")

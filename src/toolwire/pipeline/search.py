@@ -25,7 +25,15 @@ from ..dialects.shared.web_search import (
 from ..events import Event, Noted
 from ..ids import new_id
 from ..types import Loss, Message, Request, Text, Tool, ToolCall, ToolChoice, Usage
-from .gateway_tools import GatewayTools, Place, StartedCall, ToolOutcome, ToolRunningBackend
+from .gateway_tools import (
+    GatewayTools,
+    Place,
+    StartedCall,
+    ToolOutcome,
+    ToolRunningBackend,
+    choice_without,
+    unforced,
+)
 
 FORMS: dict[str, SearchForm] = {"messages": in_messages, "responses": in_responses}
 _NAMED = 20  # domains in the description of the function
@@ -124,11 +132,13 @@ class _WebSearch(GatewayTools):
 
     def resume(self, request: Request) -> Request:
         """With the function as long as it may be used."""
-        choice, tools = _unforced(request.tool_choice), request.tools
+        choice, tools = unforced(request.tool_choice), request.tools
         if self._searches >= self._uses:
             others = tuple(tool for tool in tools if tool.name != self._function)
             # The only tool stays in the list, unused: some servers refuse past calls in a request without tools.
-            tools, choice = (others, _without(choice, self._function)) if others else (tools, ToolChoice(mode="none"))
+            tools, choice = (
+                (others, choice_without(choice, self._function)) if others else (tools, ToolChoice(mode="none"))
+            )
         return replace(request, tools=tools, tool_choice=choice)
 
     def owns(self, call: ToolCall) -> bool:
@@ -160,21 +170,3 @@ class _WebSearch(GatewayTools):
             is_refused=found.fault == "used_up",
             show=show,
         )
-
-
-def _unforced(choice: ToolChoice | None) -> ToolChoice | None:
-    """After a search no call is forced, because the rounds would not end."""
-    match choice:
-        case ToolChoice(mode="named" | "required"):
-            return ToolChoice(mode="auto")
-        case ToolChoice(mode="allowed"):
-            return ToolChoice(mode="allowed", names=choice.names)
-        case _:
-            return choice
-
-
-def _without(choice: ToolChoice | None, function: str) -> ToolChoice | None:
-    if choice is None or choice.mode != "allowed":
-        return choice
-    names = tuple(name for name in choice.names if name != function)
-    return ToolChoice(mode="allowed", names=names) if names else ToolChoice(mode="none")

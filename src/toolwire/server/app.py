@@ -35,6 +35,7 @@ from ..memory.store.factory import opened_store, report_outage
 from ..offload import LARGE, offload
 from ..pipeline.compaction.stage import Compactor
 from ..pipeline.fallback import ModelGroups
+from ..pipeline.mounted.servers import start_servers
 from ..pipeline.search import Searching
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
@@ -132,7 +133,8 @@ class App:
         compactor = Compactor(seal_secrets(sealing_secrets(self._config), self._secret_folder()))
         reached = backends if self._cluster is None else self._cluster.join(store, backends)
         router, groups = router_for(self._config), ModelGroups(self._config.groups)
-        self._runtime = Runtime(reached, router, policies, keeping, searching, vault, compactor, groups)
+        mounted = start_servers(self._config.mcp_servers)
+        self._runtime = Runtime(reached, router, policies, keeping, searching, vault, compactor, groups, mounted)
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
         self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
         self.sockets = {**self.mounts, **self._response_sockets(keeping)}

@@ -27,6 +27,13 @@ def call_found_tool(task: Task) -> None:
     task.check(_run(task, CURRENT, *_steps(task), search, fetch, final_text()))
 
 
+def work_in_shell(task: Task) -> None:
+    """With commands that name no folder, so that the session can be replayed in another one."""
+    read = reading("Bash", arguments={"command": "cat README.md", "description": "Read the file"})
+    write = calling("Bash", arguments={"command": f"printf %s '{CONTENT}' > OUT.md", "description": "Write the file"})
+    task.check(_play(task, CURRENT, prompt(read, write, final_text()), "Bash"))
+
+
 def _steps(task: Task) -> list[dict[str, Any]]:
     return [
         reading("Read", arguments={"file_path": str(task.source)}),

@@ -26,6 +26,18 @@ def use_freeform_tool(task: Task) -> None:
     task.check(_run(task, WITH_PATCHES, _read(task), calling("apply_patch", input=patch), final_text()), line_end="\n")
 
 
+def work_in_shell(task: Task) -> None:
+    """With commands that name no folder, so that the session can be replayed in another one."""
+    read, write = (calling("exec_command", arguments={"cmd": command}) for command in ("cat README.md", _PRINT))
+    task.check(_run(task, UNKNOWN, read, write, final_text()), line_end="\n")
+
+
+def work_with_patches(task: Task) -> None:
+    read = calling("exec_command", arguments={"cmd": "cat README.md"})
+    patch = f"*** Begin Patch\n*** Add File: OUT.md\n+{CONTENT}\n*** End Patch\n"
+    task.check(_run(task, WITH_PATCHES, read, calling("apply_patch", input=patch), final_text()), line_end="\n")
+
+
 def use_namespace(task: Task) -> None:
     close = calling("multi_agent_v1.close_agent", arguments={"target": NO_AGENT})
     said = _run(task, UNKNOWN, _read(task), _write(task), close, final_text(" AND {{result:2:agent.*}}"))

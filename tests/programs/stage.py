@@ -54,12 +54,12 @@ class Stage(NamedTuple):
 class Task:
     """One run of the task: read the word, write it to a file, repeat it in the answer."""
 
-    def __init__(self, stage: Stage, folder: Path) -> None:
+    def __init__(self, stage: Stage, folder: Path, word: str = "") -> None:
         self.stage = stage
         self.folder = folder
         self.home = folder / "home"
         self.project = folder / "project"
-        self.word = f"SECRET-{secrets.token_hex(8)}"
+        self.word = word or f"SECRET-{secrets.token_hex(8)}"
         self.source = self.project / "README.md"
         self.target = self.project / "OUT.md"
         self.home.mkdir(parents=True)
@@ -141,19 +141,19 @@ def final_text(more: str = "") -> dict[str, Any]:
 def running(kind: str, folder: Path, options: str = "") -> Iterator[Stage]:
     """options: more keys of the back end."""
     upstream, gateway = free_port(), free_port()
-    (folder / "upstream.toml").write_text(_upstream_config(upstream), encoding="utf-8")
-    (folder / "gateway.toml").write_text(_gateway_config(gateway, upstream, kind) + options, encoding="utf-8")
+    (folder / "upstream.toml").write_text(upstream_config(upstream), encoding="utf-8")
+    (folder / "gateway.toml").write_text(gateway_config(gateway, upstream, kind) + options, encoding="utf-8")
     play = [sys.executable, "-m", "tests.programs.upstream", str(folder / "upstream.toml"), str(folder / "journal")]
     serve = [sys.executable, "-m", "toolwire", "serve", "--config", str(folder / "gateway.toml")]
     with serving(play, upstream, folder / "upstream.log"), serving(serve, gateway, folder / "gateway.log"):
         yield Stage(kind, f"http://127.0.0.1:{gateway}", folder)
 
 
-def _upstream_config(port: int) -> str:
+def upstream_config(port: int) -> str:
     return f'[server]\nport = {port}\ndefault = "scripted"\nlog = "warning"\n[backends.scripted]\nkind = "scripted"\n'
 
 
-def _gateway_config(port: int, upstream: int, kind: str) -> str:
+def gateway_config(port: int, upstream: int, kind: str) -> str:
     dialect = kind.removesuffix("-functions")
     path = "" if dialect == "anthropic" else "/v1"
     return f"""

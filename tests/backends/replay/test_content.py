@@ -53,6 +53,30 @@ def test_the_same_conversation_is_equal_in_another_dialect() -> None:
     assert messages == chat(*HISTORY)
 
 
+def test_a_freeform_call_is_equal_to_the_call_of_a_function() -> None:
+    patch = "*** Begin Patch"
+    body = {
+        "model": "m",
+        "input": [user("Do it."), {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": patch}],
+        "tools": [{"type": "custom", "name": "patch"}],
+    }
+    function = {"name": "patch", "arguments": json.dumps({"input": patch})}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "x", "type": "function", "function": function}],
+    }
+    freeform = content_of(DIALECTS["responses"].decode_request(json.dumps(body).encode(), {}))
+    assert freeform.items == chat(user("Do it."), message).items
+    assert freeform.tools == ("patch",)
+
+
+def test_an_instruction_in_a_message_of_the_user_is_an_instruction() -> None:
+    noted = chat(user("Hi"), user("<system>\nMind the gap.\n</system>"))
+    assert noted == chat(user("Hi"), {"role": "system", "content": "Mind the gap."})
+    assert noted.items == chat(user("Hi")).items
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -62,6 +86,7 @@ def test_the_same_conversation_is_equal_in_another_dialect() -> None:
         ("in /tmp/pytest-1/a/notes.txt", "in /tmp/pytest-22/b/c/notes.txt"),
         ("took 0.12 seconds", "took 7 seconds"),
         ("sha 0123456789abcdef0", "sha ffffffffffffffff1"),
+        ("Chunk ID: 27d959", "Chunk ID: febaee"),
         ("a  b\n", "a b"),
     ],
 )
@@ -70,7 +95,7 @@ def test_values_of_one_run_are_equal(first: str, second: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("in /tmp/x/a.txt", "in /tmp/x/b.txt"), ("18 degrees", "19 degrees"), ("Paris", "Rome")]
+    ("first", "second"), [("in /tmp/x/a.txt", "in /tmp/x/b.txt"), ("18 degrees", "19 degrees"), ("id: 18", "id: 19")]
 )
 def test_other_values_differ(first: str, second: str) -> None:
     assert stable_text(first) != stable_text(second)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
+from ...calls.tools.kinds import to_functions
 from ...types import Media, Message, Request, Text, ToolCall, ToolResult
 from ...wire.exact_json import encode, object_of
 
@@ -27,8 +28,15 @@ _VOLATILE = (
     (re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|seconds?)\b"), "DURATION"),
     (re.compile(r"(?:/private)?/(?:tmp|var/folders)/(?:[^\s\"'`<>()\\/]+/)*"), "/TMP/"),
     (re.compile(r"\b[0-9a-f]{16,}\b"), "HEX"),
+    (
+        re.compile(r"(?<=\b[iI][dD][:=] )[0-9a-f]{4,}\b"),
+        "HEX",
+    ),  # Codex numbers the outputs of commands: "Chunk ID: 27d959"
 )
 _BLANK = re.compile(r"\s+")
+_NOTE = re.compile(
+    r"<system>\n(.*?)\n</system>", re.DOTALL
+)  # an instruction where the dialect allows only messages of the user
 _SHOWN = 80
 
 
@@ -49,6 +57,8 @@ class RequestContent(NamedTuple):
 
 
 def content_of(request: Request) -> RequestContent:
+    """All kinds of tools and of their calls count as functions, which is what a request of another dialect has."""
+    request = to_functions(request).request
     instructions: list[str] = []
     items: list[ContentItem] = []
     for message in request.messages:
@@ -115,6 +125,10 @@ def _items(message: Message) -> list[ContentItem]:
     items = []
     for part in message.parts:
         match part:
+            case Text() if role == "user":
+                items += [ContentItem("system", stable_text(note)) for note in _NOTE.findall(part.text)]
+                if text := stable_text(_NOTE.sub("", part.text)):
+                    items.append(ContentItem(role, text))
             case Text() if part.text.strip():
                 items.append(ContentItem(role, stable_text(part.text)))
             case ToolCall():

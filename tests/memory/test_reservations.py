@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from toolwire.errors import InternalError
 from toolwire.memory.keys import NamedKey
-from toolwire.memory.reservations import ALIVE_SECONDS, HOLDS, KeyLimits, RateLimited
+from toolwire.memory.reservations import ALIVE_SECONDS, HOLDS, LIVES, KeyLimits, RateLimited
 from toolwire.memory.store.memory import MemoryStore
 from toolwire.types import Usage
 
@@ -35,7 +36,7 @@ class Harness:
 
     def process(self) -> KeyLimits:
         """Another process on the same store."""
-        return KeyLimits(self.store, self.clock, self.clock.sleep)
+        return KeyLimits(self.store, self.clock, self.clock.sleep, monotonic=self.clock)
 
 
 @pytest.fixture
@@ -122,13 +123,14 @@ def test_streams_are_free_again_after_the_end(harness: Harness) -> None:
 
 def test_the_streams_of_a_dead_process_are_released_and_its_tokens_stay_counted(harness: Harness) -> None:
     async def run() -> None:
-        one = key(streams=1, budget=1000)
+        one, other = key(streams=1, budget=1000), harness.process()
         await harness.process().reserve(one, 0, 100)
-        harness.clock.now += ALIVE_SECONDS / 2
-        await harness.limits.renew()
+        await asyncio.gather(harness.limits.watch(), other.watch())
+        harness.clock.now += ALIVE_SECONDS - 1
+        await harness.limits.watch()
         assert len(await harness.store.records(HOLDS)) == 1
-        harness.clock.now += ALIVE_SECONDS
-        await asyncio.gather(harness.limits.renew(), harness.process().renew())
+        harness.clock.now += 1
+        await asyncio.gather(harness.limits.watch(), other.watch())
         assert await harness.store.records(HOLDS) == []
         assert await harness.limits.used(one) == 100
         await harness.limits.reserve(one, 0, 100)
@@ -138,11 +140,140 @@ def test_the_streams_of_a_dead_process_are_released_and_its_tokens_stay_counted(
 
 def test_a_live_process_keeps_its_reservations(harness: Harness) -> None:
     async def run() -> None:
+        other = harness.process()
         await harness.limits.reserve(key(streams=1), 0, 100)
         for _ in range(5):
             harness.clock.now += ALIVE_SECONDS / 2
-            await harness.limits.renew()
-            await harness.process().renew()
+            await harness.limits.watch()
+            await other.watch()
         assert len(await harness.store.records(HOLDS)) == 1
+
+    asyncio.run(run())
+
+
+class FaultyStore(MemoryStore):
+    """Fails as an unreachable database does: is_down refuses, is_lost does what is wanted and loses the response."""
+
+    is_down = False
+    is_lost = False
+
+    async def apply(self, *arguments: Any, **members: Any) -> str:
+        if self.is_down:
+            raise InternalError("down.", status=503)
+        done = await super().apply(*arguments, **members)
+        if self.is_lost:
+            raise InternalError("no reply.", status=503)
+        return done
+
+
+@pytest.fixture
+def faulty(harness: Harness) -> FaultyStore:
+    store = FaultyStore(max_bytes=1 << 20, max_age=1e9, clock=harness.clock)
+    harness.store = store
+    harness.limits = harness.process()
+    return store
+
+
+@pytest.mark.parametrize("fault", ["is_down", "is_lost"])
+@pytest.mark.parametrize("limits", [{"budget": 1000, "streams": 1}, {}])
+def test_usage_is_counted_once_when_the_store_fails_and_returns(
+    harness: Harness, faulty: FaultyStore, fault: str, limits: dict[str, int]
+) -> None:
+    async def run() -> None:
+        one, usage = key(**limits), Usage(input=70, output=7)
+        held = await harness.limits.reserve(one, 400, 500) if limits else harness.limits.unlimited(one)
+        setattr(faulty, fault, True)
+        with pytest.raises(InternalError):
+            await harness.limits.settle(held, usage, is_answered=True)
+        assert await harness.limits.settle_rest() == 1
+        setattr(faulty, fault, False)
+        assert await harness.limits.settle_rest() == 0
+        assert await harness.limits.used(one) == 77
+        await harness.limits.settle(held, usage, is_answered=True)
+        assert await harness.limits.used(one) == 77
+        assert await faulty.records(HOLDS) == []
+
+    asyncio.run(run())
+
+
+def test_a_reservation_whose_outcome_is_unknown_is_taken_back(harness: Harness, faulty: FaultyStore) -> None:
+    async def run() -> None:
+        one = key(budget=1000, streams=1)
+        faulty.is_lost = True
+        with pytest.raises(InternalError):
+            await harness.limits.reserve(one, 400, 500)
+        faulty.is_lost = False
+        assert await harness.limits.used(one) == 600
+        assert await harness.limits.settle_rest() == 0
+        assert await harness.limits.used(one) == 0
+        await harness.limits.reserve(one, 0, 1)
+
+    asyncio.run(run())
+
+
+def test_a_reservation_that_never_arrived_is_looked_for_a_few_times_only(harness: Harness, faulty: FaultyStore) -> None:
+    async def run() -> None:
+        faulty.is_down = True
+        with pytest.raises(InternalError):
+            await harness.limits.reserve(key(budget=1000), 400, 500)
+        faulty.is_down = False
+        assert [await harness.limits.settle_rest() for _ in range(5)] == [1, 1, 1, 1, 0]
+        assert await harness.limits.used(key(budget=1000)) == 0
+
+    asyncio.run(run())
+
+
+def test_an_outage_is_not_the_death_of_a_process(harness: Harness, faulty: FaultyStore) -> None:
+    async def run() -> None:
+        other = harness.process()
+        held = await harness.limits.reserve(key(budget=1000, streams=1), 400, 500)
+        await harness.limits.watch()
+        await other.watch()
+        faulty.is_down = True
+        harness.clock.now += 10 * ALIVE_SECONDS
+        for process in (harness.limits, other):
+            with pytest.raises(InternalError):
+                await process.watch()
+        faulty.is_down = False
+        await other.watch()
+        await harness.limits.settle(held, Usage(input=5, output=5), is_answered=True)
+        assert await harness.limits.used(key(budget=1000)) == 10
+
+    asyncio.run(run())
+
+
+def test_a_step_of_the_clock_releases_nothing(harness: Harness) -> None:
+    async def run() -> None:
+        behind = Clock(harness.clock.now - 86400)
+        other = KeyLimits(harness.store, behind, behind.sleep, monotonic=behind)
+        await harness.limits.reserve(key(streams=1), 0, 100)
+        await harness.limits.watch()
+        behind.now += 5
+        await other.watch()
+        assert len(await harness.store.records(HOLDS)) == 1
+
+    asyncio.run(run())
+
+
+def test_settling_after_the_window_leaves_no_counter(harness: Harness) -> None:
+    async def run() -> None:
+        one = key(tokens_per_minute=1000, period="day")
+        held = await harness.limits.reserve(one, 400, 500)
+        counters = [name for name, _ in held.token_counters]
+        harness.clock.now += 3 * 86400
+        await harness.limits.settle(held, Usage(input=5, output=5), is_answered=True)
+        assert await harness.store.counters(counters) == {}
+
+    asyncio.run(run())
+
+
+def test_a_process_that_ends_in_order_leaves_nothing(harness: Harness) -> None:
+    async def run() -> None:
+        held = await harness.limits.reserve(key(budget=1000), 400, 500)
+        await harness.limits.watch()
+        await harness.limits.settle(held, None, is_answered=False)
+        await harness.limits.leave()
+        assert await harness.store.records(HOLDS) == []
+        assert await harness.store.records(LIVES) == []
 
     asyncio.run(run())

@@ -1,8 +1,12 @@
 """Limits of keys: each request reserves what it may use before it runs, and settles what it used afterwards.
 
 All counters of a request change in one step of the store, so that no number of processes admits more than a limit. A reservation has a
-record in the store. If its process dies, another one releases it: streams are free again, and the reserved tokens stay counted, because the
-back end may have used them.
+record in the store, and settling drops it, so a settlement that is repeated after an outage of the store counts once. What could not be
+settled is tried again until the store has it.
+
+If a process dies, another one releases its reservations: streams are free again, and the reserved tokens stay counted, because the back
+end may have used them. A process is dead if its sign of life does not change while another one watches it. No clock of another machine is
+involved, and time in which the store was down does not count: nobody could renew anything in it.
 """
 
 from __future__ import annotations
@@ -23,110 +27,192 @@ from .keys import NamedKey
 from .store import CounterChange, SharedRecord, Store
 
 HOLDS = "hold"
-ALIVE_SECONDS = 60.0  # a hold that was not renewed for so long belongs to a dead process
+LIVES = "limits"  # the space of the signs of life
+ALIVE_SECONDS = 60.0  # a process without a new sign of life for so long is dead
+_LIFE_SECONDS = 86400.0  # until a sign of life is deleted
 _MINUTE = 60
 _DAY = 86400.0
 _PATIENCE = 1.0  # seconds that a request waits for a stream that is about to end
 _STEP = 0.05
 _BYTES_PER_TOKEN = 4
 _DEFAULT_ANSWER = 1024  # tokens, where the request sets no limit
+_ONCE_SECONDS = 6 * 3600.0  # in which usage of a key without limits is not counted twice
+_MAX_UNSETTLED = 20_000
+_MOST_ABSENT = 5  # attempts to find a reservation whose request was lost on its way
 
 
 class Reservation(Struct, frozen=True, kw_only=True):
-    """tokens: reserved in each of the token counters. renewed: the last sign of life of its process."""
+    """tokens: reserved in each of the token counters, which have the time when they expire. process: the one that made it.
+
+    is_stored: there is a record of it, because the key has limits.
+    """
 
     id: str
-    token_counters: tuple[str, ...]
-    tokens: int
+    process: str
+    token_counters: tuple[tuple[str, float], ...]
+    tokens: int = 0
     stream_counter: str = ""
-    renewed: float = 0.0
+    is_stored: bool = True
+
+
+class _Unsettled(Struct):
+    """used: tokens. is_uncertain: the store did not confirm the reservation, which may still arrive there."""
+
+    held: Reservation
+    used: int
+    is_uncertain: bool = False
+    absent: int = 0
 
 
 _decode = msgspec.json.Decoder(Reservation).decode
 
 
 class KeyLimits:
-    """The limits of all keys, in one store that any number of processes share."""
+    """The limits of all keys, in one store that any number of processes share. monotonic: a clock that is never set."""
 
     def __init__(
         self,
         store: Store,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._clock = clock
         self._sleep = sleep
-        self._held: dict[str, Reservation] = {}
+        self._monotonic = monotonic
+        self._process = new_id("process_")
+        self._unsettled: dict[str, _Unsettled] = {}
+        self._beats = 0
+        self._seen: dict[
+            str, tuple[bytes, float]
+        ] = {}  # the sign of life of each process, and since when it is the same
 
     async def reserve(self, key: NamedKey, size: int, max_tokens: int | None) -> Reservation:
         """size: bytes of the request. Raises BadRequest with 429, and GatewayError if the store fails."""
         now = self._clock()
         minute = int(now // _MINUTE)
         tokens = size // _BYTES_PER_TOKEN + (max_tokens or _DEFAULT_ANSWER)
-        window_end = (minute + 2) * _MINUTE
-        names = {
-            "requests": f"rpm {key.id} {minute}",
-            "tokens": f"tpm {key.id} {minute}",
-            "streams": f"streams {key.id}",
-            "budget": _budget(key, now),
-        }
-        changes = [CounterChange(names["budget"], tokens, key.budget or None, _period_end(now, key.period) + _DAY)]
+        window_end = float((minute + 2) * _MINUTE)
+        (budget, budget_end), stream = _budget(key, now), f"streams {key.id}" if key.streams else ""
+        changes = [CounterChange(budget, tokens, key.budget or None, budget_end)]
+        counted = [(budget, budget_end)]
         if key.requests_per_minute:
-            changes.append(CounterChange(names["requests"], 1, key.requests_per_minute, window_end))
+            changes.append(CounterChange(f"rpm {key.id} {minute}", 1, key.requests_per_minute, window_end))
         if key.tokens_per_minute:
-            changes.append(CounterChange(names["tokens"], tokens, key.tokens_per_minute, window_end))
-        if key.streams:
-            changes.append(CounterChange(names["streams"], 1, key.streams))
-        counted = (names["budget"], *([names["tokens"]] if key.tokens_per_minute else []))
-        stream = names["streams"] if key.streams else ""
+            counted.append((f"tpm {key.id} {minute}", window_end))
+            changes.append(CounterChange(counted[-1][0], tokens, key.tokens_per_minute, window_end))
+        if stream:
+            changes.append(CounterChange(stream, 1, key.streams))
         held = Reservation(
-            id=new_id("hold_"), token_counters=counted, tokens=tokens, stream_counter=stream, renewed=now
+            id=new_id("hold_"),
+            process=self._process,
+            token_counters=tuple(counted),
+            tokens=tokens,
+            stream_counter=stream,
         )
         await self._take(changes, held, key, now)
-        self._held[held.id] = held
         return held
 
+    def unlimited(self, key: NamedKey) -> Reservation:
+        """For a key without limits, whose tokens are counted all the same."""
+        now = self._clock()
+        return Reservation(
+            id=new_id("hold_"), process=self._process, token_counters=(_budget(key, now),), is_stored=False
+        )
+
     async def settle(self, held: Reservation, usage: Usage | None, *, is_answered: bool) -> None:
-        """usage: of the answer. Without one an answered request keeps what it reserved, and a refused one used nothing."""
-        self._held.pop(held.id, None)
+        """usage: of the answer. Without one an answered request keeps what it reserved, and a refused one used nothing.
+
+        Raises GatewayError if the store fails; settle_rest() then tries it again.
+        """
         used = held.tokens if usage is None and is_answered else 0 if usage is None else usage.input + usage.output
-        changes = [CounterChange(name, used - held.tokens) for name in held.token_counters if used != held.tokens]
-        if held.stream_counter:
-            changes.append(CounterChange(held.stream_counter, -1))
-        await self._store.apply(changes, drop=[(HOLDS, held.id)])
+        if used or held.is_stored:
+            await self._settle(self._remember(_Unsettled(held, used)))
 
-    async def renew(self) -> None:
-        """Call it regularly: keeps the reservations of this process, and releases those of dead ones."""
-        now = self._clock()
-        if self._held:
-            self._held = {name: msgspec.structs.replace(held, renewed=now) for name, held in self._held.items()}
-            await self._store.apply(put=[_record(held) for held in self._held.values()])
-        for record in await self._store.records(HOLDS):
-            held = _decode(record.value)
-            if held.id not in self._held and held.renewed < now - ALIVE_SECONDS:
-                changes = [CounterChange(held.stream_counter, -1)] if held.stream_counter else []
-                await self._store.apply(changes, drop=[(HOLDS, held.id)])
+    async def settle_rest(self) -> int:
+        """Tries again what could not be settled, and returns how many are still open. Call it regularly."""
+        for one in list(self._unsettled.values()):
+            try:
+                await self._settle(one)
+            except GatewayError:
+                break
+        return len(self._unsettled)
 
-    async def count(self, key: NamedKey, usage: Usage) -> None:
-        """Tokens of a key without limits."""
-        now = self._clock()
-        change = CounterChange(_budget(key, now), usage.input + usage.output, None, _period_end(now, key.period) + _DAY)
-        await self._store.apply([change])
+    async def watch(self) -> None:
+        """Shows that this process lives, and releases the reservations of dead ones. Call it regularly. Raises GatewayError."""
+        try:
+            await self._renew()
+            holds = [_decode(record.value) for record in await self._store.records(HOLDS)]
+            lives = {record.name: record.value for record in await self._store.records(LIVES)}
+            now = self._monotonic()
+            others = {held.process for held in holds} - {self._process}
+            seen = {name: self._since(name, lives.get(name, b""), now) for name in others}
+            self._seen = seen
+            for held in holds:
+                if held.process in seen and now - seen[held.process][1] >= ALIVE_SECONDS:
+                    changes = [CounterChange(held.stream_counter, -1)] if held.stream_counter else []
+                    await self._store.apply(changes, drop=[(HOLDS, held.id)])
+        except GatewayError:
+            self._seen.clear()  # the others could not renew theirs either
+            raise
+
+    async def leave(self) -> None:
+        """The process ends in order."""
+        if not await self.settle_rest() and self._beats:
+            await self._store.apply(drop=[(LIVES, self._process)])
 
     async def used(self, key: NamedKey) -> int:
         """Tokens of the current period."""
-        name = _budget(key, self._clock())
+        name, _ = _budget(key, self._clock())
         return (await self._store.counters([name])).get(name, 0)
 
     async def _take(self, changes: list[CounterChange], held: Reservation, key: NamedKey, now: float) -> None:
         """A client that sends one request after the other may be faster than the end of its last one, so a stream is waited for."""
         waited = 0.0
-        while full := await self._store.apply(changes, put=[_record(held)]):
+        while True:
+            try:
+                full = await self._store.apply(changes, put=[SharedRecord(HOLDS, held.id, msgspec.json.encode(held))])
+            except BaseException:  # the store or the client is gone, and the store may have it nevertheless
+                self._remember(_Unsettled(held, 0, is_uncertain=True))
+                raise
+            if not full:
+                return
             if full != held.stream_counter or waited >= _PATIENCE:
                 raise _refusal(full, key, now)
             waited += _STEP
             await self._sleep(_STEP)
+
+    def _remember(self, one: _Unsettled) -> _Unsettled:
+        """Bounded: without the oldest, whose reservations stay counted."""
+        if len(self._unsettled) >= _MAX_UNSETTLED:
+            del self._unsettled[next(iter(self._unsettled))]
+        self._unsettled[one.held.id] = one
+        return one
+
+    async def _settle(self, one: _Unsettled) -> None:
+        """Has no effect for one that is settled already."""
+        held, change = one.held, one.used - one.held.tokens
+        changes = [CounterChange(name, change, None, expires) for name, expires in held.token_counters if change]
+        if held.stream_counter:
+            changes.append(CounterChange(held.stream_counter, -1))
+        if held.is_stored:
+            absent = await self._store.apply(changes, drop=[(HOLDS, held.id)])
+        else:
+            changes.append(CounterChange(f"once {held.id}", 1, 1, self._clock() + _ONCE_SECONDS))
+            absent = await self._store.apply(changes)
+        one.absent += bool(absent)
+        if not (one.is_uncertain and absent and one.absent < _MOST_ABSENT):
+            self._unsettled.pop(held.id, None)
+
+    async def _renew(self) -> None:
+        self._beats += 1
+        record = SharedRecord(LIVES, self._process, b"%d" % self._beats, self._clock() + _LIFE_SECONDS)
+        await self._store.apply(put=[record])
+
+    def _since(self, process: str, value: bytes, now: float) -> tuple[bytes, float]:
+        before = self._seen.get(process)
+        return before if before is not None and before[0] == value else (value, now)
 
 
 class RateLimited(BadRequest):
@@ -138,10 +224,6 @@ class RateLimited(BadRequest):
     def __init__(self, message: str, seconds: int) -> None:
         super().__init__(message)
         self.headers = {"retry-after": str(seconds)}
-
-
-def _record(held: Reservation) -> SharedRecord:
-    return SharedRecord(HOLDS, held.id, msgspec.json.encode(held))
 
 
 def _refusal(counter: str, key: NamedKey, now: float) -> GatewayError:
@@ -160,10 +242,11 @@ def _refusal(counter: str, key: NamedKey, now: float) -> GatewayError:
     return RateLimited(f"the key {key.name} has used its budget of {key.budget} tokens for this {key.period}.", until)
 
 
-def _budget(key: NamedKey, now: float) -> str:
-    """The counter of the current period."""
+def _budget(key: NamedKey, now: float) -> tuple[str, float]:
+    """The counter of the current period, and when it expires."""
     form = "%Y-%m-%d" if key.period == "day" else "%Y-%m"
-    return f"budget {key.id} {datetime.fromtimestamp(now, UTC).strftime(form)}"
+    name = f"budget {key.id} {datetime.fromtimestamp(now, UTC).strftime(form)}"
+    return name, _period_end(now, key.period) + _DAY
 
 
 def _period_end(now: float, period: str) -> float:

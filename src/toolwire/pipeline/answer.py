@@ -256,6 +256,8 @@ class Answer(EventAnswer):
             self._is_stored = True
             if self._pipe.error is None:
                 await self._store_signatures(record.tally.last_round)
+            if record.grant is not None and self._turn.usage is not None:
+                await record.grant.settle(self._turn.usage)
             if record.is_stream and (wire or self._pipe.error is None):  # else the error becomes an HTTP response
                 wire = self._with_report(wire)
         if wire or self._pipe.error is not None:

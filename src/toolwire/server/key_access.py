@@ -5,18 +5,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
 
 from ..errors import BadRequest, GatewayError, quote
 from ..memory.keys import KeyDirectory, NamedKey
 from ..memory.reservations import KeyLimits, Reservation
 from ..memory.store import Store
 from ..telemetry import Record
-from ..types import Request
+from ..types import Request, Usage
 from .auth import Guard
 
 _REFRESH_SECONDS = 2.0  # until a new or revoked key takes effect
-_RENEW_EVERY = 10  # refreshes between two renewals of reservations
+_WATCH_EVERY = 10  # refreshes between two signs of life
+
+
+class Grant(Struct):
+    """What one request has reserved, in its record."""
+
+    held: Reservation
+    write: Callable[..., Awaitable[None]]
+    record: Record
+
+    async def settle(self, usage: Usage) -> None:
+        """Before the client gets the end of its answer: then no kill of the process loses what it used."""
+        await self.write(self.held, self.record, usage, is_answered=True)
+        self.record.grant = None
 
 
 class KeyAccess:
@@ -41,6 +56,8 @@ class KeyAccess:
             await asyncio.wait({self._task})
         if self._settling:
             await asyncio.wait(self._settling)
+        with contextlib.suppress(GatewayError):
+            await self._limits.leave()
 
     async def admit(self, key: NamedKey, request: Request, size: int, record: Record) -> None:
         """Raises BadRequest with 403 or 429, and GatewayError with 503 if the store of a limited key is down."""
@@ -48,25 +65,31 @@ class KeyAccess:
         if not key.allows_model(request.model):
             model = quote(request.model)
             raise BadRequest(f"the key {key.name} may not use the model {model}.", status=403, code="permission_denied")
-        record.grant = await self._limits.reserve(key, size, request.max_tokens) if key.is_limited else key
+        if key.is_limited:
+            held = await self._limits.reserve(key, size, request.max_tokens)
+        else:
+            held = self._limits.unlimited(key)
+        record.grant = Grant(held, self._settle, record)
 
     def settle(self, record: Record) -> None:
-        """The request has ended. What it used is written in the background."""
+        """The request has ended. What it used is written in the background, unless that was done before the end of its answer."""
         grant, record.grant = record.grant, None
-        task = asyncio.create_task(self._settle(grant, record))
+        if grant is None:
+            return
+        is_answered = bool(record.first_byte) or record.outcome == "client_gone"
+        task = asyncio.create_task(self._settle(grant.held, record, record.usage, is_answered=is_answered))
         self._settling.add(task)
         task.add_done_callback(self._settling.discard)
 
-    async def _settle(self, grant: object, record: Record) -> None:
+    async def _settle(self, held: Reservation, record: Record, usage: Usage | None, *, is_answered: bool) -> None:
+        """What the store does not take now is tried again later."""
         try:
-            if isinstance(grant, Reservation):
-                is_answered = bool(record.first_byte) or record.outcome == "client_gone"
-                await self._limits.settle(grant, record.usage, is_answered=is_answered)
-            elif isinstance(grant, NamedKey) and record.usage is not None:
-                await self._limits.count(grant, record.usage)
+            await self._limits.settle(held, usage, is_answered=is_answered)
         except GatewayError as error:
             self._say(
-                "warning", f"the usage of the key {record.key} could not be stored: {error.message}", record.request_id
+                "warning",
+                f"the usage of the key {record.key} could not be stored yet: {error.message}",
+                record.request_id,
             )
 
     async def _run(self) -> None:
@@ -74,10 +97,11 @@ class KeyAccess:
         while True:
             await asyncio.sleep(_REFRESH_SECONDS)
             await self._refresh()
+            await self._limits.settle_rest()
             count += 1
-            if count % _RENEW_EVERY == 0 and self._guard.named:
+            if count % _WATCH_EVERY == 0 and self._guard.named:
                 with contextlib.suppress(GatewayError):
-                    await self._limits.renew()
+                    await self._limits.watch()
 
     async def _refresh(self) -> None:
         """While the store is down, the keys stay as they are."""

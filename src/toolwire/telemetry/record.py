@@ -21,6 +21,15 @@ _BATCH_SECONDS = 0.1
 _MAX_BATCH = 200  # records that wait
 
 
+class UsageGrant(Protocol):
+    """What the request has reserved of the limits of its key."""
+
+    held: Any
+
+    async def settle(self, usage: Usage) -> None:
+        """Count what it used instead, before the client gets the end of its answer. Never fails."""
+
+
 class Record(Struct, kw_only=True):
     """Filled while the request runs. Contains no text of the conversation and no secret."""
 
@@ -52,7 +61,7 @@ class Record(Struct, kw_only=True):
     usage: Usage | None = None
     losses: list[Loss] = []
     is_debugged: bool = False  # the client wants a debug report
-    grant: Any = None  # what the request has reserved of the limits of its key
+    grant: UsageGrant | None = None  # until it is settled
     flow: FlowDraft | None = None  # where the content is recorded, if it is
 
     def fail(self, error: GatewayError) -> None:

@@ -58,7 +58,7 @@ class Runtime:
         groups: ModelGroups = NO_GROUPS,
         mounts: MountedServers | None = None,
     ) -> None:
-        self.catalog = Catalog(backends, router)
+        self.catalog = Catalog(backends, router, policies)
         self.backends = self.catalog.backends
         self._policies = dict(policies)
         self._answers = answers

@@ -7,6 +7,7 @@ import pytest
 from toolwire.backends.base import Backend, EventReply, Model
 from toolwire.catalog.models import Catalog
 from toolwire.catalog.router import Router
+from toolwire.config.policy import Policy
 from toolwire.errors import BadRequest, UpstreamError
 from toolwire.types import Request
 
@@ -100,5 +101,21 @@ def test_one_model_by_its_name_or_alias() -> None:
             line = await found.model(name)
             assert line is not None
             assert line.id == expected
+
+    asyncio.run(main())
+
+
+def test_the_context_window_is_the_configured_one_before_the_listed_one() -> None:
+    class Sized(Listed):
+        async def models(self) -> list[Model]:
+            return [Model(id="llama-8b", context=8192), Model(id="qwen", context=32768), Model(id="plain")]
+
+    async def main() -> None:
+        router = Router(["a"], {"fast": "a/llama-8b", "other": "a/llama-70b"}, "", {})
+        found = Catalog({"a": Sized("a")}, router, {"a": Policy(context_windows={"llama-*": 16384, "*": 1})})
+        windows = {line.id: line.context for line in await found.models()}
+        assert windows == {"a/llama-8b": 16384, "a/qwen": 1, "a/plain": 1, "fast": 16384, "other": 16384}
+        listed = Catalog({"a": Sized("a")}, router)
+        assert [line.context for line in await listed.models()] == [8192, 32768, 0, 8192, 0]
 
     asyncio.run(main())

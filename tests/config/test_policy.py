@@ -40,3 +40,8 @@ def test_what_the_owner_wrote_is_what_is_done() -> None:
 def test_by_default_calls_are_repaired_and_would_be_corrected_twice() -> None:
     policy = policy_of(BackendConfig(name="b", kind="demo"))
     assert (policy.guard_for("m"), policy.terms) == ("repair", Corrections(corrections=2, policy="pass"))
+
+
+def test_the_first_pattern_decides_the_context_window() -> None:
+    policy = Policy(context_windows={"llama-3*": 8192, "llama-*": 4096})
+    assert [policy.context_for(name) for name in ("llama-3-8b", "llama-2", "qwen")] == [8192, 4096, 0]

@@ -25,13 +25,15 @@ if TYPE_CHECKING:  # so that commands that only read the configuration start qui
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """One entry of a model list. also: other names of the same model, which get no entry of their own."""
+    """One entry of a model list. also: other names of the same model, which get no entry of their own. context: the largest number of
+    tokens of a conversation; 0 if it is unknown."""
 
     id: str
     owner: str = ""
     created: int = 0
     title: str = ""
     also: tuple[str, ...] = ()
+    context: int = 0
 
 
 class TokenCount(Struct, frozen=True):

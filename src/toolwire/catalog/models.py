@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from ..backends.base import Backend, Model
+from ..config.policy import Policy
 from ..dialects.base import ModelLine
 from ..errors import BadRequest, GatewayError, quote
 from .router import Route, Router
@@ -20,9 +21,12 @@ _LIST_AGE = 60.0
 class Catalog:
     """Caches the model lists for a minute, and requests them only when a name alone does not decide the route."""
 
-    def __init__(self, backends: Mapping[str, Backend], router: Router) -> None:
+    def __init__(
+        self, backends: Mapping[str, Backend], router: Router, policies: Mapping[str, Policy] | None = None
+    ) -> None:
         self.backends = dict(backends)
         self.router = router
+        self._policies = policies or {}
         self._lists: list[tuple[str, list[Model]]] = []
         self._listed_at = -_LIST_AGE
         self._announced: dict[str, list[Model]] = {}  # by back ends that report changes of their list themselves
@@ -61,7 +65,11 @@ class Catalog:
                 self._listed_at = time.monotonic()
         lines = {
             f"{name}/{model.id}": ModelLine(
-                id=f"{name}/{model.id}", owner=model.owner or name, created=model.created, title=model.title
+                id=f"{name}/{model.id}",
+                owner=model.owner or name,
+                created=model.created,
+                title=model.title,
+                context=self._context(name, model.id) or model.context,
             )
             for name, models in self._lists
             for model in self._announced.get(name, models)  # an announced list is never older than a fetched one
@@ -69,7 +77,8 @@ class Catalog:
         for alias in self.router.aliases:
             if (route := self.router.route_or_none(alias)) is not None:
                 line = lines.get(f"{route.backend}/{route.model}", ModelLine(id=alias))
-                lines[alias] = ModelLine(id=alias, owner=route.backend, created=line.created, title=line.title)
+                context = line.context or self._context(route.backend, route.model)
+                lines[alias] = replace(line, id=alias, owner=route.backend, context=context)
         return list(lines.values())
 
     async def model(self, name: str) -> ModelLine | None:
@@ -93,6 +102,11 @@ class Catalog:
         """The new list of a back end that reports changes itself. Its old names keep their route while the list is empty."""
         self._register(name, models)
         self._announced[name] = models
+
+    def _context(self, backend: str, model: str) -> int:
+        """The size that the owner configured takes precedence over the list."""
+        policy = self._policies.get(backend)
+        return policy.context_for(model) if policy is not None else 0
 
     async def _resolve(self, model: str) -> Route:
         try:

@@ -41,7 +41,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     calls until they are valid. guards: the same for models whose names match a pattern; the first match takes precedence over guard. grammar: whether
     requests constrain the output to a schema; "auto" where the profile says so or a trial worked. max_tools: how many the back end takes,
     None where its profile says so. tool_search: "gateway" runs it here also where the back end has one of its own.
-    tools_diet: definitions are shortened. max_result_tokens: longer results are sent by handle; 0 means none."""
+    tools_diet: definitions are shortened. max_result_tokens: longer results are sent by handle; 0 means none. context_windows: sizes in tokens
+    by the pattern of the model name, for lists that do not contain them."""
 
     verbatim: str = "auto"
     tools: Literal["auto", "native", "simulate"] = "auto"
@@ -54,12 +55,17 @@ class Policy(Struct, frozen=True, kw_only=True):
     tool_search: Literal["auto", "gateway", "off"] = "auto"
     tools_diet: bool = False
     max_result_tokens: int = 0
+    context_windows: Mapping[str, int] = {}
 
     def guard_for(self, model: str) -> Guard:
         for pattern, guard in self.guards.items():
             if fnmatchcase(model, pattern):
                 return guard
         return self.guard
+
+    def context_for(self, model: str) -> int:
+        """0 if it is not configured."""
+        return next((size for pattern, size in self.context_windows.items() if fnmatchcase(model, pattern)), 0)
 
 
 def policy_of(config: BackendConfig) -> Policy:
@@ -74,6 +80,7 @@ def policy_of(config: BackendConfig) -> Policy:
         tool_search=config.tool_search,
         tools_diet=config.tools_diet,
         max_result_tokens=config.max_result_tokens,
+        context_windows=config.context_windows,
         terms=Corrections(
             corrections=config.max_corrections,
             policy=config.policy,

@@ -38,6 +38,9 @@ MostTools: TypeAlias = Annotated[
     Annotated[int, Meta(ge=0, le=10_000)] | None,
     Meta(description="a whole number from 1 to 10000, or 0 for no limit"),
 ]
+ContextWindow: TypeAlias = Annotated[
+    int, Meta(ge=1, le=1_000_000_000, description="a number of tokens from 1 to 1000000000")
+]
 LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "delete", "shell"]
 Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
 Approval: TypeAlias = Literal["auto", "allow", "ask", "deny"]
@@ -96,6 +99,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     verbatim: Literal["auto", "never"] = "auto"
     state: Literal["auto", "upstream", "gateway"] = "auto"
     models: tuple[str, ...] = ()
+    context_windows: dict[str, ContextWindow] = {}  # by model name, with * as wildcard
     headers: dict[str, str] = {}
     script: str = ""
     cassette: str = ""  # replay: the file

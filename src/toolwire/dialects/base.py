@@ -40,12 +40,13 @@ Decode: TypeAlias = Callable[[bytes, Mapping[str, str]], Request]  # body, heade
 
 
 class ModelLine(Struct, frozen=True, kw_only=True):
-    """One model in a list."""
+    """One model in a list. context: the largest number of tokens of a conversation; 0 if it is unknown."""
 
     id: str
     owner: str = "toolwire"
     created: int = 0
     title: str = ""
+    context: int = 0
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):

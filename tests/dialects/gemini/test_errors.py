@@ -117,3 +117,9 @@ def test_model_lists_both_ways() -> None:
 
 def test_no_request_id_is_needed() -> None:
     assert json.loads(encode_error(BadRequest("x."), ""))["error"]["code"] == 400
+
+
+def test_a_known_context_window_is_listed() -> None:
+    body = encode_models([ModelLine(id="a", context=1048576), ModelLine(id="b")])
+    assert [line.context for line in decode_models(body)] == [1048576, 0]
+    assert "inputTokenLimit" not in json.loads(body)["models"][1]

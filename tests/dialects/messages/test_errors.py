@@ -69,3 +69,9 @@ def test_lists_of_models_both_ways() -> None:
     assert (value["first_id"], value["last_id"], value["has_more"]) == ("a", "b", False)
     assert [line.title for line in faults.decode_models(faults.encode_models(lines))] == ["A", "b"]
     assert json.loads(faults.encode_models([]))["first_id"] is None
+
+
+def test_a_known_context_window_is_listed() -> None:
+    body = faults.encode_models([ModelLine(id="a", context=200000), ModelLine(id="b")])
+    assert [line.context for line in faults.decode_models(body)] == [200000, 0]
+    assert "max_input_tokens" not in json.loads(body)["data"][1]

@@ -35,6 +35,11 @@ def test_a_description_has_what_github_copilot_reads() -> None:
     assert "tools" in body["capabilities"]
 
 
+def test_a_description_has_the_context_window() -> None:
+    body = json.loads(encode_model(ModelLine(id="a", context=8192)))
+    assert body["model_info"]["toolwire.context_length"] == 8192
+
+
 @pytest.mark.parametrize("body", [b'{"model":"m"}', b'{"name":"m"}', b'{"model":"m","verbose":true}'])
 def test_a_model_is_named_in_one_of_two_members(body: bytes) -> None:
     assert name_in(body) == "m"

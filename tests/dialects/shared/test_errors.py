@@ -119,3 +119,30 @@ def test_H169_a_subscription_reserved_for_the_providers_programs_is_a_403_with_a
 def test_H169_other_refusals_keep_their_status() -> None:
     body = json.dumps({"error": {"message": "Your third-party apps list is empty."}}).encode()
     assert decode_error(400, body, {}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("row", "context"),
+    [
+        ({"context_length": 131072}, 131072),
+        ({"max_model_len": 32768}, 32768),
+        ({"context_window": 8192}, 8192),
+        ({"meta": {"n_ctx": 4096, "n_ctx_train": 131072}}, 4096),
+        ({"meta": {"n_ctx_train": 131072}}, 131072),
+        ({"meta": 5, "context_length": None, "max_input_tokens": 200000}, 200000),
+        ({"context_length": "131072"}, 0),
+        ({"context_length": True}, 0),
+        ({"context_length": -1}, 0),
+        ({"context_length": 10**12}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_context_window_under_the_names_of_servers(row: dict[str, Any], context: int) -> None:
+    lines = decode_models(json.dumps({"data": [{"id": "a", **row}]}).encode())
+    assert [line.context for line in lines] == [context]
+
+
+def test_a_known_context_window_is_listed() -> None:
+    lines = [ModelLine(id="a", owner="o", context=32768)]
+    assert decode_models(encode_models(lines)) == lines
+    assert json.loads(encode_model(lines[0]))["context_length"] == 32768

@@ -98,6 +98,7 @@ class HttpBackend(Backend):
                 owner=line.owner,
                 created=line.created if 0 <= line.created < _LAST_SECOND else 0,
                 title=line.title,
+                context=line.context,
             )
             for line in self._wire.decode_models(body)
         ]

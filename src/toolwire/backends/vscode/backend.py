@@ -130,7 +130,13 @@ class VSCodeBackend(Backend):
         models = self.hub.models()
         also = {name: [model.key, model.family] for model in models for name in (model.key, model.id)}
         return [
-            Model(id=line.id, owner=line.owner, title=line.title, also=tuple(filter(None, also[line.id])))
+            Model(
+                id=line.id,
+                owner=line.owner,
+                title=line.title,
+                also=tuple(filter(None, also[line.id])),
+                context=line.context,
+            )
             for line in listing(models)
         ]
 

@@ -190,7 +190,7 @@ def _offered_model(line: ModelLine) -> OfferedModel:
         name=line.title or line.id,
         family=line.id.rpartition("/")[2],
         version="1",
-        max_input_tokens=_INPUT,
+        max_input_tokens=line.context or _INPUT,
         max_output_tokens=_OUTPUT,
         can_call_tools=True,
         can_see_images=True,

@@ -106,7 +106,9 @@ def decode_models(body: bytes) -> list[ModelLine]:
         verbs = row.get("supportedGenerationMethods")
         if not isinstance(verbs, list) or "generateContent" in verbs:
             title = text_in(row, "displayName")
-            lines.append(ModelLine(id=name.removeprefix("models/"), owner="google", title=title))
+            limit = row.get("inputTokenLimit")
+            context = limit if type(limit) is int and limit > 0 else 0
+            lines.append(ModelLine(id=name.removeprefix("models/"), owner="google", title=title, context=context))
     return lines
 
 
@@ -136,4 +138,5 @@ def _line(model: ModelLine) -> JsonObject:
         "version": "001",
         "displayName": model.title or model.id,
         "supportedGenerationMethods": ["generateContent", "countTokens"],
+        **({"inputTokenLimit": model.context} if model.context else {}),
     }

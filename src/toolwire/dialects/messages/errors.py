@@ -84,7 +84,8 @@ def encode_models(models: Sequence[ModelLine]) -> bytes:
 def _line(model: ModelLine) -> JsonObject:
     seconds = model.created if 0 <= model.created < _LATEST else 0
     created = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"type": "model", "id": model.id, "display_name": model.title or model.id, "created_at": created}
+    line = {"type": "model", "id": model.id, "display_name": model.title or model.id, "created_at": created}
+    return {**line, "max_input_tokens": model.context} if model.context else line
 
 
 __all__ = ["decode_error", "decode_models", "encode_error", "encode_model", "encode_models", "stream_error"]

@@ -15,7 +15,7 @@ from .shapes import date_of
 # What the gateway accepts for every model. What a back end cannot do is a reported loss or an error of that request.
 _CAPABILITIES = ["completion", "tools", "vision", "thinking"]
 _ARCHITECTURE = "toolwire"
-# Clients shorten the history to this many tokens: GitHub Copilot 0.30 to 4096 where the member is missing. Back ends do not list theirs.
+# Clients shorten the history to this many tokens: GitHub Copilot 0.30 to 4096 where the member is missing. For models whose window is unknown.
 _CONTEXT = 131_072
 _DETAILS: JsonObject = {
     "parent_model": "",
@@ -40,7 +40,7 @@ def encode_model(model: ModelLine) -> bytes:
     information = {
         "general.architecture": _ARCHITECTURE,
         "general.basename": model.title or model.id,
-        f"{_ARCHITECTURE}.context_length": _CONTEXT,
+        f"{_ARCHITECTURE}.context_length": model.context or _CONTEXT,
     }
     return encode(
         {

@@ -21,6 +21,13 @@ _POLICY = re.compile(
     re.IGNORECASE,
 )
 _READ = 2000  # characters of an error message that are searched
+# OpenRouter, LM Studio and others; vLLM and SGLang; Groq; Anthropic; Mistral.
+_CONTEXT = ("context_length", "max_model_len", "context_window", "max_input_tokens", "max_context_length")
+_LLAMA_CONTEXT = (
+    "n_ctx",
+    "n_ctx_train",
+)  # in "meta" of llama.cpp; what the server uses, then what the model was trained with
+_LARGEST_CONTEXT = 1_000_000_000
 _OVERFLOW = ("context_length_exceeded", "maximum context length", "context window", "prompt is too long")
 
 
@@ -134,13 +141,26 @@ def decode_models(body: bytes) -> list[ModelLine]:
                     owner=owner if isinstance(owner, str) else "",
                     created=created if isinstance(created, int) else 0,
                     title=title if isinstance(title, str) else "",
+                    context=context_in(row),
                 )
             )
     return lines
 
 
+def context_in(row: JsonObject) -> int:
+    """The context window in one entry of a model list, under the names that servers use; 0 if there is none."""
+    meta = row.get("meta")
+    for members, names in ((row, _CONTEXT), (meta if isinstance(meta, dict) else {}, _LLAMA_CONTEXT)):
+        for name in names:
+            value = members.get(name)
+            if type(value) is int and 0 < value <= _LARGEST_CONTEXT:
+                return value
+    return 0
+
+
 def _line(model: ModelLine) -> JsonObject:
-    return {"id": model.id, "object": "model", "created": model.created, "owned_by": model.owner or "toolwire"}
+    line = {"id": model.id, "object": "model", "created": model.created, "owned_by": model.owner or "toolwire"}
+    return {**line, "context_length": model.context} if model.context else line
 
 
 def _text(error: GatewayError, key: str) -> str | None:

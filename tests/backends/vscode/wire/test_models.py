@@ -87,6 +87,10 @@ def test_the_list_has_plain_ids_where_they_say_enough() -> None:
         "gpt-5-mini",
         "claude-sonnet-4.5",
     ]
-    assert ModelLine(id="claude-sonnet-4.5", owner="copilot", title="Claude Sonnet 4.5") in lines
+    sonnet = next(model for model in MODELS if model.id == "claude-sonnet-4.5")
+    assert (
+        ModelLine(id="claude-sonnet-4.5", owner="copilot", title="Claude Sonnet 4.5", context=sonnet.max_input_tokens)
+        in lines
+    )
     assert all(find(line.id, MODELS) is not None for line in lines)
     assert len({line.id for line in lines}) == len(lines)

@@ -32,7 +32,12 @@ def listing(models: Sequence[ListedModel]) -> list[ModelLine]:
     models = unique_models(models)
     ids = Counter(model.id for model in models)
     lines = [
-        ModelLine(id=model.id if model.id and ids[model.id] == 1 else model.key, owner=model.vendor, title=model.name)
+        ModelLine(
+            id=model.id if model.id and ids[model.id] == 1 else model.key,
+            owner=model.vendor,
+            title=model.name,
+            context=max(0, model.max_input_tokens),
+        )
         for model in models
     ]
     return list({line.id: line for line in lines}.values())

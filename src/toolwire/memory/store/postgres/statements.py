@@ -111,11 +111,14 @@ locked AS (SELECT key FROM toolwire_entries WHERE key IN (SELECT key FROM uses) 
 UPDATE toolwire_entries e SET used = uses.last FROM uses, locked
 WHERE e.key = uses.key AND e.key = locked.key AND e.used < uses.last AND e.used >= uses.first - $4"""
 
-APPLY = "SELECT toolwire_apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-COUNTERS = "SELECT name, value FROM toolwire_counters WHERE name = ANY ($1) AND (expires = 0 OR expires > $2)"
-RECORDS = """
+# The time is that of the server, unless the caller gives one: the clock of a gateway may be wrong.
+_NOW = "coalesce({}::float8, extract(epoch FROM clock_timestamp())::float8)"
+NOW = f"SELECT {_NOW.format('$1')}"
+APPLY = f"SELECT toolwire_apply({_NOW.format('$1')}, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+COUNTERS = f"SELECT name, value FROM toolwire_counters WHERE name = ANY ($1) AND (expires = 0 OR expires > {_NOW.format('$2')})"
+RECORDS = f"""
 SELECT name, value, expires FROM toolwire_records
-WHERE space = $1 AND ($2::text IS NULL OR name = $2) AND (expires = 0 OR expires > $3) ORDER BY name"""
+WHERE space = $1 AND ($2::text IS NULL OR name = $2) AND (expires = 0 OR expires > {_NOW.format("$3")}) ORDER BY name"""
 DROP_EXPIRED_RECORDS = "DELETE FROM toolwire_records WHERE expires > 0 AND expires <= $1"
 DROP_EXPIRED_COUNTERS = "DELETE FROM toolwire_counters WHERE expires > 0 AND expires <= $1"
 

@@ -25,7 +25,8 @@ class PostgresStore:
     """Connects with the first call, so a process may fork before that. Belongs to one event loop.
 
     max_bytes limits what all gateways store together. Each counts what it writes and asks for the total now and then, so several gateways
-    may exceed the limit for a while, by at most a sixteenth each.
+    may exceed the limit for a while, by at most a sixteenth each. clock: instead of that of the server,
+    by which everything is ordered and expires. The clock of this machine may be set at any time.
     """
 
     def __init__(
@@ -35,13 +36,15 @@ class PostgresStore:
         max_bytes: int,
         max_age: float,
         connections: int = 8,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         patience: float = PATIENCE,
     ) -> None:
         self._pool = ConnectionPool(url, size=connections, patience=patience)
         self._max_bytes = max_bytes
         self._max_age = max_age
-        self._clock = clock
+        self._clock = clock or self._estimate
+        self._server_time = clock or _nothing  # None is the time of the server
+        self._ahead: float | None = None  # of the monotonic clock here: the time of the server, once it is known
         self._last = 0.0
         self._used: int | None = None  # estimate of the bytes in the store
         self._in_flight = 0  # bytes of writes that have not ended
@@ -132,15 +135,15 @@ class PostgresStore:
         drop: Sequence[tuple[str, str]] = (),
     ) -> str:
         values = statements.apply_values(changes, put, drop)
-        rows = await self._pool.write(statements.APPLY, self._clock(), *values, is_repeatable=not changes)
+        rows = await self._pool.write(statements.APPLY, self._server_time(), *values, is_repeatable=not changes)
         return str(rows[0][0])
 
     async def counters(self, names: Sequence[str]) -> dict[str, int]:
-        rows = await self._pool.read(statements.COUNTERS, list(names), self._clock())
+        rows = await self._pool.read(statements.COUNTERS, list(names), self._server_time())
         return {row[0]: row[1] for row in rows}
 
     async def records(self, space: str, name: str | None = None) -> list[SharedRecord]:
-        rows = await self._pool.read(statements.RECORDS, space, name, self._clock())
+        rows = await self._pool.read(statements.RECORDS, space, name, self._server_time())
         return [SharedRecord(space, *row) for row in rows]
 
     async def open(self) -> str:
@@ -176,6 +179,8 @@ class PostgresStore:
     async def _make_room(self, size: int, spared: list[int]) -> None:
         """Raises GatewayError if nothing else can be evicted."""
         others = self._in_flight - size
+        if self._used is None:
+            await self._ask_time()
         self._used = await self._total()
         excess = self._used + others + size - self._max_bytes
         if excess > 0:
@@ -195,7 +200,7 @@ class PostgresStore:
             self._tidying is None or self._tidying.done()
         ):
             self._next_look = now + _PAUSE
-            self._tidying = asyncio.get_running_loop().create_task(self._tidy(now))
+            self._tidying = asyncio.get_running_loop().create_task(self._tidy())
         try:
             return key_of(owner, id)
         except UnicodeEncodeError as error:
@@ -206,13 +211,14 @@ class PostgresStore:
         self._uses[key] = (self._uses.get(key) or (self._last, 0.0))[0], self._last
         return key
 
-    async def _tidy(self, now: float) -> None:
+    async def _tidy(self) -> None:
         """Errors are ignored here; the next call meets them."""
         with contextlib.suppress(GatewayError):
             await self._write_uses()
+            now = await self._ask_time()
             await Evictor(self._pool, spares_running=False).evict(float("inf"), now - self._max_age)
-            await self._pool.write(statements.DROP_EXPIRED_RECORDS, self._clock())
-            await self._pool.write(statements.DROP_EXPIRED_COUNTERS, self._clock())
+            await self._pool.write(statements.DROP_EXPIRED_RECORDS, now)
+            await self._pool.write(statements.DROP_EXPIRED_COUNTERS, now)
             self._used = await self._total()
 
     async def _write_uses(self) -> None:
@@ -221,7 +227,20 @@ class PostgresStore:
             firsts, lasts = zip(*uses.values(), strict=True)
             await self._pool.write(statements.USE, list(uses), list(firsts), list(lasts), self._max_age)
 
+    async def _ask_time(self) -> float:
+        now = float((await self._pool.read(statements.NOW, self._server_time()))[0][0])
+        self._ahead = now - time.monotonic()
+        return now
+
+    def _estimate(self) -> float:
+        """The time of the server."""
+        return time.time() if self._ahead is None else self._ahead + time.monotonic()
+
     def _now(self) -> float:
         """Strictly increasing, also if the clock is not: uses are ordered by it."""
         self._last = max(self._clock(), self._last + _TICK)
         return self._last
+
+
+def _nothing() -> None:
+    return None

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,7 +57,7 @@ class Screen:
 @contextmanager
 def chat_screen(folder: Path, *arguments: str, columns: int = 80, rows: int = 40) -> Iterator[Screen]:
     """tmux with a server of its own, which ends with the test."""
-    socket = folder / "tmux"
+    socket = Path(tempfile.mkdtemp(dir=folder)) / "tmux"  # a server that ends may still hold the last one
     variables = [f"{name}={value}" for name, value in environment(folder, TERM="screen-256color").items()]
     command = shlex.join(["env", "-i", *variables, sys.executable, "-m", "toolwire", "chat", *arguments])
     start = ["tmux", "-S", str(socket), "-f", os.devnull, "new-session", "-d", "-x", str(columns), "-y", str(rows)]

@@ -19,6 +19,12 @@ _FINISH = {
     "tool_use": "tool_calls",
     "content_filter": "refused",
     "refusal": "refused",
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        ["SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"],
+        "refused",
+    ),
 }
 
 
@@ -69,9 +75,10 @@ def see(dialect: str, body: bytes, *, stream: bool) -> Seen:
         value = exact(body.decode())
         if isinstance(value.get("error"), dict):
             return Seen(error=value["error"]["message"])
-        return {"chat": _chat_body, "responses": _response, "messages": _message}[dialect](value)
+        return {"chat": _chat_body, "responses": _response, "messages": _message, "gemini": _candidate}[dialect](value)
     events = [exact(data) for _, data in parse_sse(body, Report()) if data != "[DONE]"]
-    return {"chat": _chat_stream, "responses": _responses_stream, "messages": _messages_stream}[dialect](events)
+    folds = {"chat": _chat_stream, "responses": _responses_stream, "messages": _messages_stream, "gemini": _chunks}
+    return folds[dialect](events)
 
 
 def _call(call_id: str, name: str, raw: str) -> Call:
@@ -235,3 +242,41 @@ def _grow(block: Body, delta: Body) -> None:
     ):
         if member in delta:
             block[target] += delta[member]
+
+
+def _candidate(value: Body) -> Seen:
+    return _chunks([value])
+
+
+def _chunks(events: list[Body]) -> Seen:
+    """Gemini: the first candidate of all chunks; arguments are objects."""
+    parts, finish, usage, error = [], "", None, ""
+    for event in events:
+        if event.get("error"):
+            error = event["error"]["message"]
+        usage = event.get("usageMetadata") or usage
+        for candidate in (event.get("candidates") or ())[:1]:
+            parts += (candidate.get("content") or {}).get("parts") or ()
+            finish = candidate.get("finishReason") or finish
+        if (event.get("promptFeedback") or {}).get("blockReason"):
+            finish = "SAFETY"
+    called = [part["functionCall"] for part in parts if "functionCall" in part]
+    calls = tuple(Call(call["id"], call["name"], None, call.get("args") or {}) for call in called)
+    text = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
+    reason = "tool_calls" if finish == "STOP" and calls else _FINISH.get(finish, finish)
+    return Seen(
+        text=text,
+        refusal=text if reason == "refused" else "",
+        reasoning="".join(part.get("text", "") for part in parts if part.get("thought")),
+        signature="".join(part.get("thoughtSignature", "") for part in parts if "functionCall" not in part),
+        calls=calls,
+        finish=reason,
+        usage=usage and _gemini_usage(usage),
+        error=error,
+    )
+
+
+def _gemini_usage(value: Body) -> Used:
+    thoughts = value.get("thoughtsTokenCount") or 0
+    given = value["promptTokenCount"] + (value.get("toolUsePromptTokenCount") or 0)
+    return Used(given, value["candidatesTokenCount"] + thoughts, value.get("cachedContentTokenCount") or 0, thoughts)

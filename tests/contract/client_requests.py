@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 Body = dict[str, Any]
 
+# Gemini has the model and the way of answering in its path: see addressed().
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-DIALECTS = tuple(PATHS)
+DIALECTS = (*PATHS, "gemini")
 TOOLS: dict[str, Body] = {
     "get_weather": {
         "type": "object",
@@ -42,7 +43,7 @@ class Reply(NamedTuple):
 def request_for(
     dialect: str, model: str, prompt: str, *, stream: bool, exchange: Exchange | None = None, usage: bool = False
 ) -> Body:
-    build = {"chat": _chat, "responses": _responses, "messages": _messages}[dialect]
+    build = {"chat": _chat, "responses": _responses, "messages": _messages, "gemini": _gemini}[dialect]
     body = build(prompt, exchange) | {"model": model}
     if stream:
         body["stream"] = True
@@ -57,10 +58,20 @@ def ask(connection: HTTPConnection, dialect: str, key: str, body: Body, exchange
         headers |= {"x-api-key": key, "anthropic-version": "2023-06-01"}
     else:
         headers["authorization"] = f"Bearer {key}"
-    content = json.dumps(body).replace(json.dumps(_INPUT), exchange.arguments if exchange is not None else "")
-    connection.request("POST", PATHS[dialect], content.encode(), headers)
+    path, rest = addressed(dialect, body)
+    content = json.dumps(rest).replace(json.dumps(_INPUT), exchange.arguments if exchange is not None else "")
+    connection.request("POST", path, content.encode(), headers)
     answer = connection.getresponse()
     return Reply(answer.status, answer.headers.get("content-type", ""), answer.read())
+
+
+def addressed(dialect: str, body: Body) -> tuple[str, Body]:
+    """Path and body: for Gemini, the members model and stream are in the path."""
+    if dialect != "gemini":
+        return PATHS[dialect], body
+    rest = {key: value for key, value in body.items() if key not in ("model", "stream")}
+    verb = "streamGenerateContent?alt=sse" if body.get("stream") else "generateContent"
+    return f"/v1beta/models/{body['model']}:{verb}", rest
 
 
 def _chat(prompt: str, exchange: Exchange | None) -> Body:
@@ -95,3 +106,15 @@ def _messages(prompt: str, exchange: Exchange | None) -> Body:
         messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
     tools = [{"name": name, "description": name, "input_schema": schema} for name, schema in TOOLS.items()]
     return {"max_tokens": 1024, "system": "Be terse.", "messages": messages, "tools": tools}
+
+
+def _gemini(prompt: str, exchange: Exchange | None) -> Body:
+    contents: list[Body] = [{"role": "user", "parts": [{"text": prompt}]}]
+    if exchange is not None:
+        call = {"id": exchange.call_id, "name": exchange.name, "args": _INPUT}
+        result = {"id": exchange.call_id, "name": exchange.name, "response": {"output": exchange.result}}
+        contents.append({"role": "model", "parts": [{"functionCall": call}]})
+        contents.append({"role": "user", "parts": [{"functionResponse": result}]})
+    functions = [{"name": name, "description": name, "parametersJsonSchema": schema} for name, schema in TOOLS.items()]
+    system = {"parts": [{"text": "Be terse."}]}
+    return {"contents": contents, "systemInstruction": system, "tools": [{"functionDeclarations": functions}]}

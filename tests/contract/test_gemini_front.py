@@ -133,7 +133,7 @@ def test_between_two_of_one_dialect_bytes_pass_as_they_came(stage: Stage) -> Non
     assert answer.body == wire
     sent = stage.upstream.requests(STREAM)[-1]
     assert sent.body == body
-    whole = json.dumps({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}], "odd": 1,
+    whole = json.dumps({"candidates": [{"content": {"role": "model", "parts": [{"text": "x"}]}, "finishReason": "STOP"}], "odd": 1,
                         "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1}}, indent=1).encode()  # fmt: skip
     assert answer_of(stage, "gemini", [reply(200, whole)], stream=False).body == whole
 

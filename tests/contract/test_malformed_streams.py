@@ -18,7 +18,7 @@ import pytest
 from tests.server.conftest import backends_of
 from tests.server.harness import CLOSE, LAST_CHUNK, Upstream, chunk, gateway, server_config, stream_head
 from tests.thorough import is_thorough
-from toolwire.config.file import Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
 
 from .client_requests import Reply, ask, request_for
 from .malformed.catalogue import catalogue
@@ -146,7 +146,9 @@ def upstream() -> Iterator[Upstream]:
 @pytest.fixture(scope="module")
 def connection(upstream: Upstream) -> Iterator[HTTPConnection]:
     config = Config(server=server_config())
-    with gateway(with_backends(config, backends_of(upstream))) as running:
+    common = {"kind": "gemini", "base_url": upstream.url, "models": ("m",), "retries": 0}
+    google = [BackendConfig(name="gemini", **common), BackendConfig(name="gemini-anew", verbatim="never", **common)]  # type: ignore[arg-type] # members of the configuration
+    with gateway(with_backends(config, (*backends_of(upstream), *google))) as running:
         opened = HTTPConnection("127.0.0.1", running.port, timeout=30)
         yield opened
         opened.close()
@@ -170,6 +172,8 @@ def test_H148_H150_the_network_gives_the_same_answers(
 
 def _ask_over_network(connection: HTTPConnection, upstream: Upstream, malformed: Malformed, cell: Cell) -> Reply:
     parts = pieces(malformed.wire, "frames")
-    upstream.on("m", [stream_head(malformed.kind), *map(chunk, parts), CLOSE if malformed.is_cut else LAST_CHUNK])
+    verb = "streamGenerateContent?alt=sse" if cell.is_stream else "generateContent"
+    name = f"/v1beta/models/m:{verb}" if malformed.dialect == "gemini" else "m"
+    upstream.on(name, [stream_head(malformed.kind), *map(chunk, parts), CLOSE if malformed.is_cut else LAST_CHUNK])
     model = f"{malformed.dialect}{'' if cell.way == 'auto' else '-anew'}/m"
     return ask(connection, cell.client, "key", _request(malformed, cell, model))

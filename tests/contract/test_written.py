@@ -109,7 +109,9 @@ LINE = '{"type": "tool_call", "name": "get_weather", "arguments": {"location": "
 
 @pytest.mark.parametrize("client", DIALECTS)
 @pytest.mark.parametrize("is_stream", [True, False])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "dialect", [name for name in DIALECTS if name != "gemini"]
+)  # its models write no calls as text
 def test_a_json_line_after_a_sentence_is_a_call_for_every_client(dialect: str, client: str, is_stream: bool) -> None:
     async def ask(text: str) -> Seen:
         content = ReplyContent(tuple(text[start : start + 5] for start in range(0, len(text), 5)))

@@ -94,6 +94,10 @@ ANTHROPIC_STATUS = {
     529: {"overloaded_error"},
 }
 ANTHROPIC_TYPES = set().union(*ANTHROPIC_STATUS.values())
+GOOGLE_STATUS = frozenset({
+    "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+})  # fmt: skip
 
 
 def check_error_body(dialect, value, report, status=None, path="error-body"):
@@ -106,7 +110,12 @@ def check_error_body(dialect, value, report, status=None, path="error-body"):
         return
     if not isinstance(e.get("message"), str) or not e.get("message"):
         report.err(path + ".error.message", f"missing or not a string: {short(e.get('message'))}")
-    if dialect == "messages":
+    if dialect == "gemini":
+        if not isinstance(e.get("code"), int) or (status is not None and e["code"] != status):
+            report.err(path + ".error.code", f"{short(e.get('code'))} with HTTP {status}")
+        if e.get("status") not in GOOGLE_STATUS:
+            report.err(path + ".error.status", f"{short(e.get('status'))} is not a status of Google's APIs")
+    elif dialect == "messages":
         if value.get("type") != "error":
             report.err(path + ".type", f"must be 'error', got {short(value.get('type'))}")
         if e.get("type") not in ANTHROPIC_TYPES:

@@ -1,6 +1,6 @@
 """The judge: finds every error in one HTTP answer.
 
-It checks three things: the types of the installed `openai` and `anthropic` packages (missing member, wrong type, unknown
+It checks three things: the types of the installed `openai`, `anthropic` and `google-genai` packages (missing member, wrong type, unknown
 literal or event: an error; unknown member: a warning), the rules of each dialect for order and accumulation, and the vendors'
 OpenAPI documents if they are available (see openapi.py).
 """
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from .chat import chat_body, chat_stream
 from .framing import check_error_body, loads
+from .gemini import gemini_body, gemini_stream
 from .messages import messages_body, messages_stream
 from .official import Report
 from .responses import responses_body, responses_stream
 
-BODY = {"chat": chat_body, "responses": responses_body, "messages": messages_body}
-STREAM = {"chat": chat_stream, "responses": responses_stream, "messages": messages_stream}
+BODY = {"chat": chat_body, "responses": responses_body, "messages": messages_body, "gemini": gemini_body}
+STREAM = {"chat": chat_stream, "responses": responses_stream, "messages": messages_stream, "gemini": gemini_stream}
 
 
 def check(dialect, raw, status=200, content_type="", request=None):

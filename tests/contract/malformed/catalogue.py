@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from . import chat_kinds, contents, framing, messages_kinds, responses_kinds
+from . import chat_kinds, contents, framing, gemini_kinds, messages_kinds, responses_kinds
 from .kinds import DIALECTS, Malformed
 
-_OWN = {"chat": chat_kinds.kinds, "responses": responses_kinds.kinds, "messages": messages_kinds.kinds}
+_OWN = {
+    "chat": chat_kinds.kinds,
+    "responses": responses_kinds.kinds,
+    "messages": messages_kinds.kinds,
+    "gemini": gemini_kinds.kinds,
+}
 
 
 def catalogue() -> list[Malformed]:

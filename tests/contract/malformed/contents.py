@@ -18,6 +18,7 @@ from .regular import (
     ReplyContent,
     Value,
     body,
+    candidates,
     dumped,
     stream,
 )
@@ -80,7 +81,7 @@ def kinds(dialect: str) -> Iterator[Malformed]:
     for name, pieces in ODD_ARGUMENTS.items():
         words = ReplyContent(WORDS, (Call("get_weather", pieces), CLOCK))
         yield streamed(name, dialect, stream(dialect, words), words, _ODD)
-        if dialect != "messages":
+        if dialect not in ("messages", "gemini"):
             yield whole(name, dialect, body(dialect, words), words, _ODD)
     yield from _orders(dialect)
     yield from _ids(dialect)
@@ -122,9 +123,11 @@ def _ends(dialect: str) -> Iterator[Malformed]:
     for finish in ("length", "refused"):
         words = ReplyContent(WORDS, (PARIS, open_call), finish=finish)
         yield streamed(f"H031 {finish} in a call", dialect, stream(dialect, words), words, _ODD)
+        if dialect == "gemini":  # calls are never in pieces
+            continue
         bare = ReplyContent(WORDS, (open_call._replace(pieces=()),), finish=finish)
         yield streamed(f"H031 {finish} before the arguments", dialect, stream(dialect, bare), expected_of(bare), _ODD)
-    if dialect != "responses":
+    if dialect not in ("responses", "gemini"):  # these have no finish reason for calls
         hidden = ReplyContent(WORDS, (PARIS, CLOCK), finish="stop")
         expected = expected_of(hidden, finish="tool_calls")
         yield streamed("H028 stop behind calls", dialect, stream(dialect, hidden), expected)
@@ -139,11 +142,13 @@ _COUNTS = {
     "chat": ("prompt_tokens", "completion_tokens"),
     "responses": ("input_tokens", "output_tokens"),
     "messages": ("input_tokens", "output_tokens"),
+    "gemini": ("promptTokenCount", "candidatesTokenCount"),
 }
 
 
 def _usage(dialect: str) -> Iterator[Malformed]:
     given, produced = _COUNTS[dialect]
+    key = "usageMetadata" if dialect == "gemini" else "usage"
     any_usage = expected_of(ASKING, usage=None)
     for name, usage in {
         "negative": {given: -1, produced: -5, "total_tokens": -6},
@@ -154,22 +159,22 @@ def _usage(dialect: str) -> Iterator[Malformed]:
         "beyond all counts": {given: 10**30, produced: 5, "total_tokens": 14},
         "of truths": {given: True, produced: True, "total_tokens": True},
     }.items():
-        yield streamed(f"usage {name}", dialect, _with_usage(stream(dialect, ASKING), usage), any_usage)
-        yield whole(f"usage {name}", dialect, {**body(dialect, ASKING), "usage": usage}, any_usage)
+        yield streamed(f"usage {name}", dialect, _with_usage(stream(dialect, ASKING), key, usage), any_usage)
+        yield whole(f"usage {name}", dialect, {**body(dialect, ASKING), key: usage}, any_usage)
     for name, odd in {"null": None, "a list": [], "a word": "none"}.items():
-        yield streamed(f"usage is {name}", dialect, _with_usage(stream(dialect, ASKING), odd), any_usage)
-        yield whole(f"usage is {name}", dialect, {**body(dialect, ASKING), "usage": odd}, any_usage)
-    bare = {key: item for key, item in body(dialect, ASKING).items() if key != "usage"}
+        yield streamed(f"usage is {name}", dialect, _with_usage(stream(dialect, ASKING), key, odd), any_usage)
+        yield whole(f"usage is {name}", dialect, {**body(dialect, ASKING), key: odd}, any_usage)
+    bare = {name: item for name, item in body(dialect, ASKING).items() if name != key}
     yield whole("no usage", dialect, bare, any_usage)
 
 
-def _with_usage(values: list[Value], usage: object) -> list[Value]:
+def _with_usage(values: list[Value], name: str, usage: object) -> list[Value]:
     def changed(value: Value) -> Value:
         found = {
             key: changed(item) if key in ("response", "message") and isinstance(item, dict) else item
             for key, item in value.items()
         }
-        return {**found, "usage": usage} if found.get("usage") is not None else found
+        return {**found, name: usage} if found.get(name) is not None else found
 
     return [changed(value) for value in values]
 
@@ -224,4 +229,8 @@ def _error_forms(dialect: str) -> dict[str, Value]:
     elif dialect == "responses":
         forms["flat"] = {"type": "error", "code": "server_error", "message": "Overloaded.", "param": None}
         forms["in a failed response"] = {"type": "response.failed", "response": {"status": "failed", "error": inner}}
+    elif dialect == "gemini":
+        google = {"code": 503, "message": "Overloaded.", "status": "UNAVAILABLE", "details": [None, {"@type": 5}]}
+        forms["of Google"] = {"error": google}
+        forms["beside candidates"] = {**candidates({"text": ""}), "error": google}
     return forms

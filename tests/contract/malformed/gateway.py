@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.contract.client_requests import PATHS, Reply
-from tests.server.answers import KINDS
+from tests.clients.gateway import KINDS
+from tests.contract.client_requests import Reply, addressed
 from tests.server.harness import server_config
 from toolwire.backends.http.backend import HttpBackend
 from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
@@ -70,7 +70,12 @@ class Stage:
         self._server = server
 
     async def ask(self, dialect: str, request: dict[str, Any], upstream_reply: UpstreamReply) -> Reply:
+        path, body = addressed(dialect, request)
+        return await self.send(path, body, upstream_reply)
+
+    async def send(self, path: str, request: dict[str, Any], upstream_reply: UpstreamReply) -> Reply:
         self._server.next = upstream_reply
+        path, _, query = path.partition("?")
         sent: list[dict[str, Any]] = []
         waiting = [{"type": "http.request", "body": json.dumps(request).encode(), "more_body": False}]
 
@@ -88,7 +93,7 @@ class Stage:
             (b"content-type", b"application/json"),
             (b"anthropic-version", b"2023-06-01"),
         ]
-        scope = {"type": "http", "method": "POST", "path": PATHS[dialect], "query_string": b"", "headers": headers}
+        scope = {"type": "http", "method": "POST", "path": path, "query_string": query.encode(), "headers": headers}
         await self._app(scope, receive, send)  # type: ignore[arg-type] # plain dicts, as any server has them
         given = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         body = b"".join(message["body"] for message in sent[1:])
@@ -103,7 +108,7 @@ async def stage() -> AsyncIterator[Stage]:
     backends = tuple(
         BackendConfig(
             name=f"{way}-{dialect}",
-            kind=kind,  # type: ignore[arg-type] # one of the kinds
+            kind=kind,
             base_url="http://127.0.0.1:9",
             key=Secret("sk-upstream"),
             models=("m",),

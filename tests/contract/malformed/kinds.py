@@ -9,7 +9,7 @@ from .regular import HELLO, WORDS, Call, ReplyContent, Value, body, body_bytes, 
 
 SSE = "text/event-stream"
 JSON = "application/json"
-DIALECTS = ("chat", "responses", "messages")
+DIALECTS = ("chat", "responses", "messages", "gemini")
 TEXT = "".join(WORDS)
 
 

@@ -14,6 +14,7 @@ FINISH: dict[str, dict[str, str]] = {
     "chat": {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refused": "content_filter"},
     "messages": {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refused": "refusal"},
     "responses": {"length": "max_output_tokens", "refused": "content_filter"},
+    "gemini": {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", "refused": "SAFETY"},
 }
 
 
@@ -53,11 +54,13 @@ PARALLEL = ReplyContent(WORDS, (PARIS, OSLO, CLOCK))
 
 
 def stream(dialect: str, expected_of: ReplyContent) -> list[Value]:
-    return {"chat": chat_stream, "responses": responses_stream, "messages": messages_stream}[dialect](expected_of)
+    writers = {"chat": chat_stream, "responses": responses_stream, "messages": messages_stream, "gemini": gemini_stream}
+    return writers[dialect](expected_of)
 
 
 def body(dialect: str, expected_of: ReplyContent) -> Value:
-    return {"chat": chat_body, "responses": responses_body, "messages": messages_body}[dialect](expected_of)
+    writers = {"chat": chat_body, "responses": responses_body, "messages": messages_body, "gemini": gemini_body}
+    return writers[dialect](expected_of)
 
 
 def sse(values: list[Value]) -> bytes:
@@ -70,13 +73,12 @@ def frame(value: Any) -> bytes:
         return b"data: [DONE]\n\n"
     data = dumped(value)
     kind = value.get("type") if isinstance(value, dict) else None
-    return (f"event: {kind}\n".encode() if kind else b"") + b"data: " + data + b"\n\n"
+    return (f"event: {kind}\n".encode("utf-8", "replace") if kind else b"") + b"data: " + data + b"\n\n"
 
 
 def dumped(value: Any) -> bytes:
     """Compact JSON; lone surrogates, which UTF-8 cannot encode, are escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _LONE.sub(lambda match: f"\\u{ord(match.group()):04x}", text).encode()
+    return _json(value, separators=(",", ":"))
 
 
 TOP: Value = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1700000000, "model": "m"}
@@ -366,13 +368,63 @@ def messages_body(expected_of: ReplyContent) -> Value:
     return {**MESSAGES_TOP, "content": content, **end, "usage": {"input_tokens": 9, "output_tokens": 5}}
 
 
+GEMINI_TOP: Value = {"modelVersion": "m", "responseId": "resp-1"}
+GEMINI_USAGE: Value = {"promptTokenCount": 9, "candidatesTokenCount": 5, "totalTokenCount": 14}
+
+
+def candidates(*parts: Value, **members: Any) -> Value:
+    content = {"parts": list(parts), "role": "model"}
+    return {"candidates": [{"content": content, "index": 0, **members}], **GEMINI_TOP}
+
+
+def function_call(call: Call) -> Value:
+    """Arguments are an object; a model's text that is none comes as a string."""
+    args = Exact(call.raw.replace("\n", " ")) if isinstance(_object_in(call.raw), dict) else call.raw
+    return {"functionCall": {"id": call.id, "name": call.name, "args": args}}
+
+
+def _object_in(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def gemini_parts(expected_of: ReplyContent) -> list[Value]:
+    found: list[Value] = [{"text": one, "thought": True} for one in expected_of.reasoning]
+    found += [{"text": one} for one in expected_of.text]
+    found += [function_call(call) for call in expected_of.calls]
+    return [*found, *({"text": one} for one in expected_of.after)]
+
+
+def gemini_end(finish: str = "STOP", **members: Any) -> Value:
+    return {**candidates({"text": ""}, finishReason=finish), "usageMetadata": GEMINI_USAGE, **members}
+
+
+def gemini_stream(expected_of: ReplyContent) -> list[Value]:
+    """A call is never in pieces."""
+    found = [candidates(part) for part in gemini_parts(expected_of)]
+    return [*found, gemini_end(FINISH["gemini"][expected_of.reason])]
+
+
+def gemini_body(expected_of: ReplyContent) -> Value:
+    texts = {"text": expected_of.text, "after": expected_of.after, "reasoning": expected_of.reasoning}
+    joined = expected_of._replace(**{name: ("".join(one),) if one else () for name, one in texts.items()})
+    value = candidates(*gemini_parts(joined), finishReason=FINISH["gemini"][expected_of.reason])
+    return {**value, "usageMetadata": GEMINI_USAGE}
+
+
 class Exact(str):
     """JSON text that is inserted into a body unchanged."""
 
 
 def body_bytes(value: Value) -> bytes:
+    return _json(value)
+
+
+def _json(value: Any, **options: Any) -> bytes:
     marks: list[str] = []
-    text = json.dumps(_marked(value, marks), ensure_ascii=False)
+    text = json.dumps(_marked(value, marks), ensure_ascii=False, **options)
     for number, raw in enumerate(marks):
         text = text.replace(f'"\\u0001{number}\\u0001"', raw)
     return _LONE.sub(lambda match: f"\\u{ord(match.group()):04x}", text).encode()

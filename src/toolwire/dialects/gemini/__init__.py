@@ -85,7 +85,7 @@ DIALECT = Dialect(
     headers=headers,
     forwarded=FORWARDED,
     stream_decoder=GeminiStreamDecoder,
-    body_decoder=partial(BodyDecoder, events_of=body_events, stream=GeminiStreamDecoder),
+    body_decoder=partial(BodyDecoder, events_of=body_events, stream=GeminiStreamDecoder, has_arrays=True),
     stream_encoder=GeminiStreamEncoder,
     body_encoder=partial(BodyEncoder, body_of=body_of),
     decode_error=decode_error,

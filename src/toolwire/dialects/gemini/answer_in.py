@@ -11,7 +11,7 @@ from ...errors import UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import Choice, Extra, Json, JsonObject, Opaque, Part, Reason, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import BadJson, decode, encode
-from ...wire.fields import text_in
+from ...wire.fields import is_count, text_in
 from ...wire.sse import Frame
 from ..base import OTHER_CHOICES, cut, excerpt, garbage
 from ..shared.answer_in import Assembly, FrameDecoder, OpenPart, is_mark
@@ -21,7 +21,14 @@ from .shapes import NAME, REASONS, SIGNATURE, citations_in, logprobs_in, name_in
 
 _CANDIDATE = frozenset({"content", "finishReason", "index", "logprobsResult"})
 _TEXT = frozenset({"text", "thought", SIGNATURE})
-_READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
+_READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId", "error"})
+_COUNTS = (
+    "promptTokenCount",
+    "candidatesTokenCount",
+    "totalTokenCount",
+    "thoughtsTokenCount",
+    "cachedContentTokenCount",
+)
 _MOST_CANDIDATES = 128
 _NAMELESS = "the back end sent a tool call without a name."
 
@@ -40,7 +47,7 @@ class Candidate:
     def __init__(self, assembly: Assembly, index: int, offered: frozenset[str]) -> None:
         self.finish = ""
         self.has_content = False  # text or calls; reasoning alone is no answer
-        self.has_faults = False  # a call with arguments that are no object
+        self.fault = ""  # why clients of this dialect may not understand what came
         self._assembly = assembly
         self._index = index
         self._offered = offered
@@ -70,17 +77,23 @@ class Candidate:
         content = value.get("content")
         given = content.get("parts") if isinstance(content, dict) else None
         parts = given if isinstance(given, list) else []
+        if parts and isinstance(content, dict) and content.get("role") != "model":
+            self.fault = "content without the role of a model"
         for part in parts:
-            if isinstance(part, dict):
+            if isinstance(part, dict) and not (part.keys() <= _TEXT and part.get("text", part.get(SIGNATURE)) is None):
                 if is_whole:
                     events += self._end_open()
                 events += self._part(part)
+            else:
+                self.fault = "a part without content"
         if events:  # many send a finish reason and continue (H029)
             self.finish = ""
         is_plain = len(parts) == len(events) == 1 and type(events[0]) is PartDelta and events[0].logprobs is None
         self.grown = self._open if is_plain else None
         if not value.keys() <= _CANDIDATE:
             self._members |= {key: item for key, item in value.items() if key not in _CANDIDATE}
+        if not isinstance(value.get("finishReason", ""), str):
+            self.fault = "a finish reason that is no text"
         self.finish = text_in(value, "finishReason") or self.finish
         return events
 
@@ -119,8 +132,9 @@ class Candidate:
         if not name:
             raise Nameless
         self._has_calls = True
-        self.has_faults = self.has_faults or not isinstance(call.get("args", {}), dict)
-        members = {key: item for key, item in part.items() if key != "functionCall"}
+        if not isinstance(call.get("args", {}), dict):
+            self.fault = "arguments that are no object"
+        members = self._members_in(part, "functionCall")
         extra: Extra = {NAME: members} if members else {}
         opening = ToolCall(id=text_in(call, "id"), name=name_in(name, self._offered), raw="", extra=extra)
         return [*events, *self._single(opening, _raw(call.get("args")))]
@@ -148,7 +162,7 @@ class Candidate:
             self._signature = signature or self._signature
             return events
         self.has_content = True
-        members = {key: item for key, item in part.items() if key not in ("text", "thought")} if len(part) > 1 else {}
+        members = self._members_in(part, "text", "thought") if len(part) > 1 else {}
         if not members and not self._signature and self._is_growing_text():
             return self._grow(text)
         events = [*self._end_open(), *self._signed()]
@@ -157,6 +171,13 @@ class Candidate:
         self._open, started = self._assembly.start(opening, self._index)
         self._last = Text
         return [*events, started, *self._grow(text)]
+
+    def _members_in(self, part: JsonObject, *known: str) -> JsonObject:
+        members = {key: item for key, item in part.items() if key not in known}
+        if not isinstance(members.get(SIGNATURE, ""), str):
+            self.fault = "a signature that is no text"
+            del members[SIGNATURE]
+        return members
 
     def _is_growing_text(self) -> bool:
         part = self._open.part if self._open is not None else None
@@ -231,6 +252,8 @@ class GeminiStreamDecoder(FrameDecoder):
         if isinstance(value, list):  # a stream that was not requested as server-sent events
             self.irregular = self.irregular or "an array of chunks"
             return [event for item in value for event in self.value(item, frame.data)]
+        if b"\n" in frame.data:  # clients of this dialect read each line by itself
+            self.irregular = self.irregular or "an event of several lines"
         if value is None and is_mark(frame.data):
             self.irregular = self.irregular or "[DONE]"
             return []
@@ -278,6 +301,8 @@ class GeminiStreamDecoder(FrameDecoder):
             self._members |= {key: item for key, item in value.items() if key not in _READ}
         if isinstance(usage := value.get("usageMetadata"), dict):
             self._usage |= usage
+        if not _is_regular(value, usage):
+            self.irregular = self.irregular or "an error without content, or an id, a version or usage of another type"
         if self._is_started:
             return []
         self._is_started = True
@@ -294,6 +319,8 @@ class GeminiStreamDecoder(FrameDecoder):
         feedback = value.get("promptFeedback")
         if isinstance(feedback, dict):
             self._blocked = text_in(feedback, "blockReason") or self._blocked
+            if not isinstance(feedback.get("blockReason", ""), str):
+                self.irregular = self.irregular or "a block reason that is no text"
         events: list[Event] = []
         for place, item in enumerate(listed[:_MOST_CANDIDATES]):
             if not isinstance(item, dict):
@@ -315,8 +342,7 @@ class GeminiStreamDecoder(FrameDecoder):
                 events += known.read(item, is_whole=self._is_whole)
             except Nameless:
                 return events + self.fail(garbage(_NAMELESS))
-            if known.has_faults:
-                self.irregular = self.irregular or "arguments that are no object"
+            self.irregular = self.irregular or known.fault
             if known.grown is not None and len(listed) == 1:
                 self.only_grows(known.grown)
         if self._candidates:
@@ -357,6 +383,17 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     if isinstance(events[-1], Failed) and any(isinstance(event, PartStarted | PartEnded) for event in events):
         events = [events[-1]]  # nothing of a body has been sent yet
     return events, decoder.irregular
+
+
+def _is_regular(value: JsonObject, usage: Any) -> bool:
+    """Whether the members of a chunk that are not about its candidates have the types that clients expect."""
+    if not isinstance(value.get("responseId", ""), str) or not isinstance(value.get("modelVersion", ""), str):
+        return False
+    if "error" in value:  # null or empty
+        return False
+    if usage is None:
+        return "usageMetadata" not in value
+    return isinstance(usage, dict) and all(is_count(usage.get(key, 0)) for key in _COUNTS)
 
 
 def _is_of_dialect(value: JsonObject) -> bool:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...errors import GatewayError
 from ...events import Event, Failed, PartDelta, PartEnded, PartStarted
 from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Request, Text, ToolCall
-from ...wire.exact_json import BadJson, decode, object_of
+from ...wire.exact_json import BadJson, decode, encode, object_of
 from ...wire.sse import Frame, FrameTooLarge, SseReader, plain_frame
 from ..base import FrameRun, StreamDecoder, excerpt, garbage
 
@@ -135,6 +135,7 @@ class BodyDecoder:
     """Collects a whole answer and returns all its events at the end. A stream with the content type of a body is decoded as a stream.
 
     regular_events_of: reads the bytes of a common body without decoding all of it; returns None for any other.
+    has_arrays: the body may be an array of the chunks of a stream.
     """
 
     def __init__(
@@ -143,8 +144,10 @@ class BodyDecoder:
         events_of: Callable[[Request, JsonObject], tuple[list[Event], str]],
         stream: Callable[[Request], StreamDecoder],
         regular_events_of: Callable[[Request, bytes], list[Event] | None] | None = None,
+        has_arrays: bool = False,
     ) -> None:
         self.irregular = ""
+        self._has_arrays = has_arrays
         self._request = request
         self._value: JsonObject | None = None
         self._events_of = events_of
@@ -165,13 +168,13 @@ class BodyDecoder:
             return regular
         body = given.removeprefix(_BOM)
         if body.lstrip().startswith(_FIELDS):
-            self.irregular = "a stream where a body was due"
-            decoder = self._stream(self._request)
-            return decoder.feed(given) + decoder.close()
+            return self._streamed(given)
         try:
             value = decode(body)
         except BadJson as fault:
             return self._broken(f"the back end's answer is not JSON ({fault}): {excerpt(body)}")
+        if isinstance(value, list) and value and self._has_arrays:
+            return self._streamed(b"data: " + encode(value) + b"\n\n")
         if not isinstance(value, dict):
             return self._broken(f"the back end's answer is not a JSON object: {excerpt(body)}")
         self._value = value
@@ -186,6 +189,11 @@ class BodyDecoder:
         if self._value is None and not self.irregular:
             self._value = object_of(b"".join(self._pieces).decode())
         return self._value
+
+    def _streamed(self, wire: bytes) -> list[Event]:
+        self.irregular = "a stream where a body was due"
+        decoder = self._stream(self._request)
+        return decoder.feed(wire) + decoder.close()
 
     def _broken(self, message: str) -> list[Event]:
         self.irregular = "not JSON"

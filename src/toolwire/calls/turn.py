@@ -7,6 +7,7 @@ the back end sent none. `changed` gives the reason why the client must not get t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
@@ -23,6 +24,7 @@ from .validation import CallTally, CallValidator, UnknownCall, call_text, cut_ch
 from .written.splitter import CallSplitter
 
 BYTES_PER_TOKEN = 4
+_TYPE_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")  # it becomes the label of a counter
 _UNOFFERED = "though no tool was offered"
 MakeSplitter: TypeAlias = Callable[[int], CallSplitter]  # by the index of the first text part
 
@@ -154,8 +156,9 @@ class Turn:
             case Finished():
                 return self._finished(event)
             case PartEnded(part=Opaque() as part) if part.dialect != self._dialect:
-                kind = str(part.value.get("type", "part"))[:60]
-                self.losses.append(Loss(f"answer.{kind}", "answer", "the client's dialect has no such part"))
+                kind = part.value.get("type")
+                name = kind if isinstance(kind, str) and _TYPE_NAME.fullmatch(kind) else "part"
+                self.losses.append(Loss(f"answer.{name}", "answer", "the client's dialect has no such part"))
                 return event
             case Noted(note=Loss() as loss):
                 self.losses.append(loss)

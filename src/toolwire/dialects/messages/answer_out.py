@@ -152,7 +152,7 @@ class MessagesStreamEncoder:
             return b""
         number = self._count
         self._count += 1
-        self._is_summary_due = block["type"] == "compaction"
+        self._is_summary_due = block.get("type") == "compaction"
         kind = _DELTA.get(type(part))
         opening = frame_of({"type": "content_block_start", "index": number, "content_block": block})
         if kind is not None:

@@ -169,7 +169,7 @@ def body_with_status(body: JsonObject, status: str, error: GatewayError | None) 
 def shown_item(item: Json, new_id: Callable[[str], str]) -> JsonObject:
     """An input item as the API lists it: with an id, a type, and content as parts."""
     given = item.get("id")
-    kind = "message" if item.get("type") is None else item["type"]
+    kind = item["type"] if isinstance(item.get("type"), str) else "message"
     item_id = given if isinstance(given, str) and given else new_id(_PREFIXES.get(kind, "item_"))
     shown: JsonObject = {"id": item_id, "type": kind, **item}
     shown["id"], shown["type"] = item_id, kind

@@ -75,10 +75,10 @@ def is_foreign(part: JsonObject, own: frozenset[str] = frozenset()) -> bool:
     """Whether a part that its decoder does not know must be read here: it is one of another dialect, or of no family of types that
     providers use for new parts. own: types that the dialect knows in other places."""
     kind = part.get("type")
-    if kind in own or (kind == "thinking" and isinstance(part.get(kind), list)):  # the latter is Mistral's
-        return False
     if not isinstance(kind, str):
         return "toolUse" in part or "toolResult" in part
+    if kind in own or (kind == "thinking" and isinstance(part.get(kind), list)):  # the latter is Mistral's
+        return False
     return is_foreign_item(part, kind) or not _FAMILIES.search(kind)
 
 

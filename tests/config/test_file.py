@@ -220,7 +220,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         (
             "[backend.openai]",
             'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "store", "cluster", "telemetry", "flows", '
-            '"search", "mcp", "backends", "models"; did you mean "backends"?',
+            '"search", "mcp", "backends", "models", "prices"; did you mean "backends"?',
         ),
         (
             "\n[[backends]]\nkind = 'demo'",

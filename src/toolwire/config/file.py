@@ -22,6 +22,7 @@ from .cluster import cluster_config
 from .descriptions import describe, expected, noun, quoted_list
 from .mcp import mcp_server_config
 from .models import read_models
+from .prices import read_prices
 from .secret import Resolver, Secret
 from .secret_file import MIN_LENGTH, is_strong
 from .store_url import with_store_url
@@ -40,6 +41,7 @@ from .values import StoreConfig as StoreConfig
 from .values import TelemetryConfig as TelemetryConfig
 
 FILE_NAME = "toolwire.toml"
+_TABLES = ("server", "store", "cluster", "telemetry", "flows", "search", "mcp", "backends", "models", "prices")
 
 BASE_URLS: dict[str, str] = {
     "openai-chat": "https://api.openai.com/v1",
@@ -175,9 +177,7 @@ class _Reader:
 
     def config(self) -> Config:
         data = self._document.data
-        self._refuse_unknown(
-            (), data, ("server", "store", "cluster", "telemetry", "flows", "search", "mcp", "backends", "models")
-        )
+        self._refuse_unknown((), data, _TABLES)
         aliases, groups = read_models(self._table(("models",), data.get("models", {})), self._document.error)
         config = Config(
             server=self._server(self._table(("server",), data.get("server", {}))),
@@ -193,6 +193,7 @@ class _Reader:
             ),
             aliases=aliases,
             groups=groups,
+            prices=read_prices(self._table(("prices",), data.get("prices", {})), self._document.error),
             path=self._document.name,
             warnings=tuple(self._warnings),
         )

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from ..telemetry.prices import Price
 from .secret import Secret
 
 DEFAULT_PORT = 18741
@@ -254,6 +255,7 @@ class Config(Struct, frozen=True, kw_only=True):
     backends: tuple[BackendConfig, ...] = ()
     aliases: dict[str, str] = {}
     groups: dict[str, tuple[str, ...]] = {}  # aliases with several models, which are tried in order
+    prices: dict[str, Price] = {}  # by BACKEND/MODEL
     path: str = ""
     warnings: tuple[str, ...] = ()
 

@@ -201,6 +201,15 @@ def thought(item_id: str, encrypted: str | None = None) -> Reasoning:
     return Reasoning(text="t", item_id=item_id, is_summary=True, encrypted=encrypted, extra={"responses": {}})
 
 
+def test_rounds_of_the_gateway_follow_an_input_that_is_a_string() -> None:
+    request = responses.decode_request(b'{"model": "m", "input": "hi"}', {})
+    assert json.loads(encode_request(request, RESPONSES).body)["input"] == "hi"
+    call, result = ToolCall(id="c", name="f", raw="{}"), ToolResult(call_id="c", parts=(Text(text="r"),))
+    rounds = (*request.messages, message_of("assistant", call), message_of("tool", result))
+    sent = json.loads(encode_request(replace(request, messages=rounds), RESPONSES).body)["input"]
+    assert [item["type"] for item in sent] == ["message", "function_call", "function_call_output"]
+
+
 def test_unsigned_reasoning_is_left_out_for_openai() -> None:
     request = Request(
         model="m", messages=(HI, message_of("assistant", thought("rs_1"), thought("rs_2", "E"))), origin="messages"

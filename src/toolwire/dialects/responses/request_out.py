@@ -75,8 +75,9 @@ def body_of(request: Request, profile: Profile, losses: list[Loss]) -> JsonObjec
     is_own = request.origin == NAME and bool(request.source)
     if is_own:
         body = dict(request.source)
-        if not isinstance(body.get("input"), str):
-            body["input"] = writer.items([m for m in request.messages if not m.is_head])
+        rest = [message for message in request.messages if not message.is_head]
+        if not (isinstance(body.get("input"), str) and len(rest) == 1):  # the gateway may have added rounds
+            body["input"] = writer.items(rest)
         tools = _own_tools(request, body)
     else:
         head, rest = split_head(request.messages)

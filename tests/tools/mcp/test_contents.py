@@ -57,6 +57,22 @@ def test_resources() -> None:
     assert texts(result(link)) == ["[resource n at x://y]: about"]
 
 
+def test_an_image_is_not_repeated_by_structured_content() -> None:
+    """The reference server for files sends its blocks a second time."""
+    image = Made(type="image", mime_type="image/png", data="AAE=")
+    copy = {"type": "image", "data": "AAE=", "mimeType": "image/png"}
+    assert texts(result(image, structured={"content": [copy]})) == []
+    assert texts(result(image, structured={"content": [{**copy, "data": "AAI="}]})) != []
+    note = {"type": "text", "text": "a note"}
+    assert texts(result(image, text("a note"), structured={"content": [copy, note]})) == ["a note"]
+
+
+def test_a_long_text_is_not_repeated_among_other_members() -> None:
+    long = "line\n" * 40
+    assert texts(result(text(long), structured={"content": long, "lines": 40})) == [long, '{"lines":40}']
+    assert texts(result(text("ok"), structured={"status": "ok", "lines": 4})) == ["ok", '{"status":"ok","lines":4}']
+
+
 def test_unknown_kinds_are_named() -> None:
     assert texts(result(Made(type="hologram"))) == ['[a part of the kind "hologram", which cannot be shown]']
 

@@ -18,13 +18,16 @@ from ..base import Output
 from ..plain import plain, whole
 from ..results import NOTHING
 
+_LONG = 100  # characters of a text that is not worth sending twice
+
 
 def output_of(result: Any) -> Output:
-    """The parts of a CallToolResult in order. Structured content is added unless a text already contains it."""
+    """The parts of a CallToolResult in order. What structured content has beyond them is added as JSON."""
     parts = [_part(block) for block in result.content]
     structured = result.structured_content
-    if structured is not None and not _is_in_text(structured, [part.text for part in parts if isinstance(part, Text)]):
-        parts.append(Text(text=exact.encode(structured).decode("utf-8", "surrogatepass")))
+    if structured is not None and not _is_repeated(structured, result.content, parts):
+        text = exact.encode(_without_texts(structured, parts)).decode("utf-8", "surrogatepass")
+        parts.append(Text(text=text))
     parts = [part for part in parts if not isinstance(part, Text) or part.text]
     return Output(parts=tuple(parts) or (Text(text=NOTHING),), is_error=result.is_error)
 
@@ -77,9 +80,10 @@ def _media(kind: MediaKind, mime: str, data: str, name: str) -> Text | Media:
     return Media(kind=kind, mime=mime, data=data, name=name)
 
 
-def _is_in_text(structured: Json, texts: Sequence[str]) -> bool:
-    """Whether the texts contain the value: as JSON, or as the only member of an object, whole or item by item. The Python SDK wraps
-    it in `result`, the reference server for files in `content`."""
+def _is_repeated(structured: Json, blocks: Sequence[Any], parts: Sequence[Text | Media]) -> bool:
+    """Whether the content has the value: as JSON in a text, or as the only member of an object, whole or item by item. The Python SDK
+    wraps it in `result`, the reference server for files in `content`, also for images."""
+    texts = [part.text for part in parts if isinstance(part, Text)]
     parsed = [_parse(text) for text in texts]
     wanted = whole(structured)
     if wanted in parsed:
@@ -92,7 +96,30 @@ def _is_in_text(structured: Json, texts: Sequence[str]) -> bool:
         or inner in (*texts, "\n".join(texts), "".join(texts))
         or inner == parsed
         or inner == list(texts)
+        or _is_copy(inner, blocks)
     )
+
+
+def _is_copy(value: Json, blocks: Sequence[Any]) -> bool:
+    """Whether the value is a list with the content blocks themselves."""
+    if not isinstance(value, list) or len(value) != len(blocks):
+        return False
+    return all(
+        isinstance(item, dict)
+        and block.type in ("text", "image", "audio")
+        and item.get("type") == block.type
+        and all(item.get(name) == getattr(block, name, None) for name in ("text", "data"))
+        for item, block in zip(value, blocks, strict=True)
+    )
+
+
+def _without_texts(structured: Json, parts: Sequence[Text | Media]) -> Json:
+    """Without long members that are already there as a text of their own."""
+    if not isinstance(structured, dict):
+        return structured
+    texts = {part.text for part in parts if isinstance(part, Text) and len(part.text) >= _LONG}
+    others = {name: value for name, value in structured.items() if not isinstance(value, str) or value not in texts}
+    return others or structured
 
 
 def _parse(text: str) -> Json:

@@ -76,6 +76,25 @@ def texts(asked: Request) -> list[str]:
     return [part.text for message in asked.messages for part in message.parts if hasattr(part, "text")]
 
 
+def test_a_request_that_the_gateway_adds_rounds_to_is_stored_here() -> None:
+    async def main() -> None:
+        memory = answer_memory()
+        kept = await memory.begin(request(), THERE, "o", mint, is_here=True)
+        assert kept is not None
+        assert kept.is_here
+        await kept.save(answer("resp_1"), mint)
+        next_one = await begun(memory, request(previous_response_id="resp_1"), THERE)
+        assert next_one.is_here
+        assert texts(next_one.request) == ["hi", "yes", "hi"]
+        # What the back end has stored stays there.
+        await (await begun(memory, request(), THERE)).save(answer("resp_2"), mint)
+        later = await memory.begin(request(previous_response_id="resp_2"), THERE, "o", mint, is_here=True)
+        assert later is not None
+        assert not later.is_here
+
+    asyncio.run(main())
+
+
 def test_a_request_without_state_costs_nothing() -> None:
     async def main() -> None:
         assert await answer_memory().begin(request(store=False), HERE, "o", mint) is None

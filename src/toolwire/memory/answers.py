@@ -172,13 +172,18 @@ class AnswerMemory:
     def is_upstreams(self, backend: Backend, origin: str) -> bool:
         return backend.name in self.keepers and backend.dialect == origin
 
-    async def begin(self, request: Request, backend: Backend, owner: str, mint: Mint) -> StoredTurn | None:
-        """None if the request needs no stored state. Raises BadRequest for an id that does not exist or has another owner."""
+    async def begin(
+        self, request: Request, backend: Backend, owner: str, mint: Mint, *, is_here: bool = False
+    ) -> StoredTurn | None:
+        """None if the request needs no stored state. Raises BadRequest for an id that does not exist or has another owner.
+
+        is_here: the gateway stores the answer of a request that is complete in itself, whatever the back end stores."""
         state, memory = request.state, MEMORIES.get(request.origin)
         if state is None or memory is None:
             return None
         is_upstreams = self.is_upstreams(backend, request.origin)
-        if is_upstreams and not await self._has(owner, state):
+        is_here = is_here and not state.is_leaning
+        if is_upstreams and not is_here and not await self._has(owner, state):
             await self._check_pointers(owner, state, memory, backend)
             return PointerTurn(self, request, owner, backend.name) if state.is_kept else None
         if not state.is_leaning:

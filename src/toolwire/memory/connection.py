@@ -26,7 +26,9 @@ _ENDED_WELL = ("completed", "incomplete")
 class History(Protocol):
     """What completes a request and stores its answer: AnswerMemory, or the memory of a lane."""
 
-    async def begin(self, request: Request, backend: Backend, owner: str, mint: Mint) -> StoredTurn | None: ...
+    async def begin(
+        self, request: Request, backend: Backend, owner: str, mint: Mint, *, is_here: bool = False
+    ) -> StoredTurn | None: ...
 
 
 class _Entry(Struct, frozen=True):
@@ -69,13 +71,15 @@ class LaneMemory:
         self._connection = connection
         self._lane = lane
 
-    async def begin(self, request: Request, backend: Backend, owner: str, mint: Mint) -> StoredTurn | None:
+    async def begin(
+        self, request: Request, backend: Backend, owner: str, mint: Mint, *, is_here: bool = False
+    ) -> StoredTurn | None:
         state = request.state
         if state is None:
             return None
         shared, entry = self._connection.shared, self._connection.get(state.previous)
         if entry is None and (state.is_kept or state.is_leaning):
-            turn = await shared.begin(request, backend, owner, mint)
+            turn = await shared.begin(request, backend, owner, mint, is_here=is_here)
             if turn is not None and state.previous and turn.is_here:
                 _check_results(turn.past.items, turn.own)
             return turn if turn is None or state.is_kept else _LaneTurn(self, shared, turn, request, owner)

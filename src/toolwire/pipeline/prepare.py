@@ -125,7 +125,9 @@ class Preparation:
             return
         stored = None
         if (history := job.history or self._answers) is not None:
-            stored = job.stored = await history.begin(request, job.backend, job.owner, new_id)
+            # A back end that stores the conversation would not have the rounds of mounted tools.
+            is_here = self._mounts is not None and self._mounts.serves(job)
+            stored = job.stored = await history.begin(request, job.backend, job.owner, new_id, is_here=is_here)
             job.is_queued_upstream = state.is_background and job.is_stored_upstream
         if not job.is_own and state.field and (state.is_upstreams or stored is None):
             raise BadRequest(f"{state.why}.", where=state.field, code="state_unsupported", details=state.refusal)

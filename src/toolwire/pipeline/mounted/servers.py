@@ -51,10 +51,13 @@ class MountedServers:
         for _, server in self._servers:
             await server.close()
 
+    def serves(self, job: Job) -> bool:
+        """Whether the request gets tools of any server."""
+        return bool(self._servers_for(job))
+
     async def offer_to(self, job: Job) -> None:
         """Add the tools that the request gets, and the results of calls that its client has approved."""
-        names = job.received.model, f"{job.backend.name}/{job.model}"
-        servers = [pair for pair in self._servers if is_for(pair[0], names, job.record.key)]
+        servers = self._servers_for(job)
         if not servers:
             return
         if job.request.sampling.choices != 1 or job.is_stored_upstream:
@@ -81,6 +84,10 @@ class MountedServers:
         names = ToolOffer(job.offered, job.names)
         may_repair = job.guard in ("repair", "retry")
         return MountedTools(offer, names, runner, job.received.tool_choice, decoder, may_repair=may_repair)
+
+    def _servers_for(self, job: Job) -> list[tuple[McpServerConfig, MountedServer]]:
+        names = job.received.model, f"{job.backend.name}/{job.model}"
+        return [pair for pair in self._servers if is_for(pair[0], names, job.record.key)]
 
     async def _offer(self, servers: list[tuple[McpServerConfig, MountedServer]], job: Job) -> MountedOffer | None:
         for _, server in servers:

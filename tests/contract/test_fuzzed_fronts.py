@@ -17,15 +17,13 @@ from tests.thorough import is_thorough
 from toolwire.wire.sse import SseReader
 
 from .front_members import FRONT_BASES, FRONT_MEMBERS
+from .hostile_json import ODD, places
 from .request_members import Body
 
 pytestmark = pytest.mark.slow  # a gateway and its upstream as processes
 
 COUNT = 1000 if is_thorough() else 120  # for each dialect
 PATHS = {"ollama": "/api/chat", "interactions": "/v1beta/interactions"}
-ODD: tuple[Any, ...] = (
-    None, True, 0, -1, 1.5, 1e308, 10**30, "", "x", "\ud800", "é中😀", "a" * 300, [], {}, [None], ["x"], {"a": {"b": [1]}}, {"type": "x"},
-)  # fmt: skip
 TURNS: tuple[Body, ...] = (
     {"text": "fine"},
     {"text": 'é中😀 \\ " \t', "reasoning": "hm"},
@@ -41,11 +39,6 @@ TURNS: tuple[Body, ...] = (
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with running_gateway(tmp_path_factory.mktemp("gateway")) as running:
         yield running
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [way for key, item in inner for way in ((*path, key), *places(item, (*path, key)))]
 
 
 def damage(body: Body, chance: random.Random) -> None:

@@ -13,24 +13,16 @@ import pytest
 from tests.clients.gateway import KINDS, Gateway, scripted
 from tests.thorough import is_thorough
 
-from .client_requests import PATHS, ask
+from .client_requests import DIALECTS, ask
+from .hostile_json import ODD, places
 from .judge.validate import check
 from .request_members import BASES, MEMBERS, Body
 
 pytestmark = pytest.mark.slow  # a gateway and its upstream as processes
 
 COUNT = 1000 if is_thorough() else 150  # for each dialect
-ODD: tuple[Any, ...] = (
-    None, True, 0, -1, 1.5, 1e308, 10**30, "", "x", "\ud800", "é中😀", "a" * 300, [], {}, [None], ["x"], {"a": {"b": [1]}}, {"type": "x"},
-)  # fmt: skip
 TEXTS = ("fine", "Let me look.", 'é中😀 \\ " \t', "```json\n{}\n```", "x" * 2000)
 ARGUMENTS: tuple[Body, ...] = ({}, {"city": "Oslo"}, {"city": 'é中😀\n"\\'}, {"city": 5}, {"city": "a", "n": 10**25})
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The ways to everything inside."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [way for key, item in inner for way in ((*path, key), *places(item, (*path, key)))]
 
 
 def damage(body: Body, chance: random.Random) -> None:
@@ -65,8 +57,11 @@ def generated(dialect: str, gateway: Gateway, chance: random.Random) -> Body:
     body = copy.deepcopy(BASES[dialect])
     for member in chance.sample(sorted(MEMBERS[dialect]), chance.choice([0, 1, 2, 4, 8])):
         body |= copy.deepcopy(MEMBERS[dialect][member])
-    prompt: Body = {"role": "user", "content": scripted(turn(chance))}
-    said = body["input" if dialect == "responses" else "messages"]
+    words = scripted(turn(chance))
+    prompt: Body = (
+        {"role": "user", "parts": [{"text": words}]} if dialect == "gemini" else {"role": "user", "content": words}
+    )
+    said = body[{"responses": "input", "gemini": "contents"}.get(dialect, "messages")]
     if isinstance(said, list):
         said.append(prompt)
     for _ in range(chance.choice([0, 0, 1, 2])):
@@ -81,7 +76,7 @@ def is_known(fault: str, request: Body) -> bool:
     return "was not declared" in fault or (is_freeform and ("tool_calls" in fault or "arguments" in fault))
 
 
-@pytest.mark.parametrize("dialect", PATHS)
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_answer_is_valid(gateway: Gateway, dialect: str) -> None:
     chance = random.Random(f"requests of {dialect}")
     statuses: list[int] = []

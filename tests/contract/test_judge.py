@@ -30,6 +30,13 @@ FAULTS = {
     ("messages", "unknown tool"): (b'"get_weather"', b'"get_wether"'),
     ("messages", "block out of order"): (b'"index":1,', b'"index":2,'),
     ("messages", "delta of another kind"): (b"input_json_delta", b"thinking_delta"),
+    ("gemini", "no finish reason"): (b'"finishReason":"STOP"', b'"finish":"STOP"'),
+    ("gemini", "unknown tool"): (b'"get_weather"', b'"get_wether"'),
+    ("gemini", "arguments as text"): (b'"args":{"location":"Paris"}', b'"args":"Paris"'),
+    ("gemini", "no role"): (b'"role":"model"', b'"role":"user"'),
+    ("gemini", "an event with a name"): (b"data: ", b"event: chunk\ndata: "),
+    ("gemini", "usage that is no sum"): (b'"totalTokenCount":', b'"totalTokenCount":1'),
+    ("gemini", "a part that is text"): (b'{"text":"Let me look."}', b'"Let me look."'),
 }
 
 

@@ -79,8 +79,9 @@ def _content(value, path, report, request, ids):
 
 
 def _part(part, path, report, names, ids):
-    if not part:
-        report.err(path, "an empty part")
+    if not part or not isinstance(part, dict):
+        report.err(path, "a part without content")
+        return
     call = part.get("functionCall")
     if call is None:
         return

@@ -21,7 +21,7 @@ from .shapes import NAME, REASONS, SIGNATURE, citations_in, logprobs_in, name_in
 
 _CANDIDATE = frozenset({"content", "finishReason", "index", "logprobsResult"})
 _TEXT = frozenset({"text", "thought", SIGNATURE})
-_READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId", "error"})
+_READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId", "error", "toolwire"})
 _COUNTS = (
     "promptTokenCount",
     "candidatesTokenCount",
@@ -302,7 +302,7 @@ class GeminiStreamDecoder(FrameDecoder):
         if isinstance(usage := value.get("usageMetadata"), dict):
             self._usage |= usage
         if not _is_regular(value, usage):
-            self.irregular = self.irregular or "an error without content, or an id, a version or usage of another type"
+            self.irregular = self.irregular or "a member that clients do not expect, or of another type"
         if self._is_started:
             return []
         self._is_started = True
@@ -389,7 +389,9 @@ def _is_regular(value: JsonObject, usage: Any) -> bool:
     """Whether the members of a chunk that are not about its candidates have the types that clients expect."""
     if not isinstance(value.get("responseId", ""), str) or not isinstance(value.get("modelVersion", ""), str):
         return False
-    if "error" in value:  # null or empty
+    if (
+        "error" in value or "toolwire" in value
+    ):  # an empty error; the report of another gateway, which would be there twice
         return False
     if usage is None:
         return "usageMetadata" not in value

@@ -20,6 +20,7 @@ from toolwire.config.file import (
     default_store_path,
     is_loopback,
     load,
+    secret_folder,
     url_fault,
     with_address,
     with_backends,
@@ -642,3 +643,9 @@ def test_the_file_of_a_trace_starts_at_the_configuration(tmp_path: Path) -> None
     server = load(path, {}).server
     assert (server.log, server.trace_file, server.trace_max_mb) == ("trace", str(tmp_path / "logs" / "trace.jsonl"), 8)
     assert ServerConfig().trace_file == ""
+
+
+def test_secrets_are_beside_the_store() -> None:
+    assert secret_folder(StoreConfig(path="/data/state.db")) == Path("/data")
+    assert secret_folder(StoreConfig()) == default_store_path().parent
+    assert secret_folder(StoreConfig(kind="memory")) is None

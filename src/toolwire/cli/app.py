@@ -35,6 +35,7 @@ COMMANDS = {
     "stats:stats": "Compare back ends and models by error rate and accuracy, from the counts of the gateway.",
     "chat.command:chat": "Chat with a model that may use tools. With a prompt, as an argument or in a pipe, answer it and exit.",
     "tools.command:tools": "List tools with their token cost, duplicates and conflicting names; or try one call.",
+    "mcp:mcp": "Serve the models of the gateway to an MCP client, over standard input and output.",
     "key:key": "Make, list, rotate and revoke the keys of clients.",
     "cassettes:record": "Start the gateway and record every request and its answer to a file.",
     "cassettes:replay": "Start a gateway that answers from a recorded file, without a model.",

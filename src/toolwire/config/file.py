@@ -110,6 +110,13 @@ def default_store_path() -> Path:
     return user_data_path("toolwire", appauthor=False) / "state.db"
 
 
+def secret_folder(store: StoreConfig) -> Path | None:
+    """For generated secrets: beside the store. None for a store in memory."""
+    if store.kind == "memory":
+        return None
+    return (Path(store.path) if store.path else default_store_path()).parent
+
+
 def default_trace_path() -> Path:
     return user_log_path("toolwire", appauthor=False) / "trace.jsonl"
 

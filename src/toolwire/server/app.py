@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from ..backends import build
@@ -20,7 +19,7 @@ from ..backends.mounts import Mount, Receive, Send, mount_kinds
 from ..backends.search import build_search
 from ..catalog.router import router_for
 from ..cluster.node import ClusterNode
-from ..config.file import Config, default_store_path
+from ..config.file import Config, secret_folder
 from ..config.policy import policy_of
 from ..config.secret_file import seal_secrets, sealing_secrets
 from ..dialects.base import Decode, Endpoint
@@ -49,6 +48,7 @@ from .collector import Collector
 from .exchange import ClientGone, Exchange, check_type, read_body, while_here, with_model
 from .key_access import KeyAccess
 from .logs import Log
+from .mcp import endpoint as mcp
 from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod, front_page, healthy, internal_error, loss_header, unlisted_header
 from .socket.connection import SocketSettings
@@ -130,7 +130,7 @@ class App:
         vault = SignatureMemory(store) if self._config.store.reasoning else None
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
-        compactor = Compactor(seal_secrets(sealing_secrets(self._config), self._secret_folder()))
+        compactor = Compactor(seal_secrets(sealing_secrets(self._config), secret_folder(self._config.store)))
         reached = backends if self._cluster is None else self._cluster.join(store, backends)
         router, groups = router_for(self._config), ModelGroups(self._config.groups)
         mounted = start_servers(self._config.mcp_servers)
@@ -160,13 +160,6 @@ class App:
         is_on = self._config.server.websocket
         socket = ResponsesSocket(self._guard, self._log.say, self._limit, settings if is_on else None)
         return dict.fromkeys(SOCKET_PATHS, socket)
-
-    def _secret_folder(self) -> Path | None:
-        """Beside the store."""
-        store = self._config.store
-        if store.kind == "memory":
-            return None
-        return (Path(store.path) if store.path else default_store_path()).parent
 
     def leave(self) -> None:
         """The server stops soon: end what would last until its reader leaves."""
@@ -269,7 +262,7 @@ class App:
             elif is_stateful(short):
                 await self._show_state(scope, tuple(short.split("/")[1:]), headers, receive, reply)
             else:
-                await self._show_page(scope["method"], path, short, headers, reply)
+                await self._show_page(scope, short, headers, receive, reply)
         except ClientGone:
             record.outcome, record.status = "client_gone", record.status or 499
         except GatewayError as error:
@@ -332,8 +325,16 @@ class App:
             raise BadRequest(f"no back end lists the model {name}.", status=404, code="model_not_found")
         await reply.json(reply.dialect.encode_model(line))
 
-    async def _show_page(self, method: str, path: str, short: str, headers: Mapping[str, str], reply: Reply) -> None:
+    async def _show_page(
+        self, scope: MutableMapping[str, Any], short: str, headers: Mapping[str, str], receive: Receive, reply: Reply
+    ) -> None:
         """What is the same for clients of all dialects."""
+        method, path = scope["method"], scope["path"]
+        if short == mcp.PATH:
+            mcp.check_method(method)
+            body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
+            await mcp.answer(self, body, headers, receive, reply)
+            return
         page = self._pages.get(short)
         if page is None:
             hint = f"The base URL has one /v1 too many: try {quote(short)}." if short.startswith("/v1/") else ""

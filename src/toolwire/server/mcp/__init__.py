@@ -1,0 +1,1 @@
+"""The gateway as an MCP server: MCP clients call its models as tools."""

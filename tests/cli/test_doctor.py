@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from tests.backends.codex.starting import fake
 from tests.cli.listener import http, listening
-from toolwire.cli.doctor import Finding, doctor, examine, of_aliases, of_backend, of_store
+from tests.tools.mcp.servers import bare
+from toolwire.cli.doctor import Finding, doctor, examine, of_aliases, of_backend, of_mcp_server, of_store
 from toolwire.cli.models import ModelListing
-from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
+from toolwire.config.file import BackendConfig, Config, McpServerConfig, StoreConfig, with_backends
 from toolwire.errors import UpstreamError
 from toolwire.memory.store import open_store
 
@@ -224,3 +225,15 @@ def test_an_alias_for_a_name_with_a_slash_may_mean_the_default() -> None:
     config = with_backends(Config(aliases={"x": "meta/llama"}), [OPENAI])
     answers = [ModelListing(backend="openai", models=("a",)), ModelListing(backend="demo", models=("echo-tools",))]
     assert not list(of_aliases(config, answers))
+
+
+@pytest.mark.slow
+def test_mounted_servers_are_started(tmp_path: Path) -> None:
+    good = McpServerConfig(name="box", command=tuple(bare()), approvals={"where": "allow", "die": "deny"})
+    found = asyncio.run(of_mcp_server(good))
+    assert not found.is_wrong
+    assert "works, with 10 tools: 2 are run by the gateway, 7 need" in found.text
+    missing = asyncio.run(of_mcp_server(McpServerConfig(name="lost", command=("/no/such/program",))))
+    assert missing.is_wrong
+    assert "cannot be run" in missing.text
+    assert "[mcp.servers.lost]" in missing.advice

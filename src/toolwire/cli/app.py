@@ -29,7 +29,7 @@ app = App(
 COMMANDS = {
     "serve:serve": "Start the gateway.",
     "models:models": "List the models of every back end, as backend/model, and the aliases.",
-    "doctor:doctor": "Check configuration, address, store and every back end; exit with 1 if there is a problem.",
+    "doctor:doctor": "Check configuration, address, store, every back end and every MCP server; exit with 1 if there is a problem.",
     "check.command:check": "Check which clients an endpoint works with, and report its faults.",
     "connect:connect": "Show the settings that make a client use this gateway; without a client, list the clients.",
     "stats:stats": "Compare back ends and models by error rate and accuracy, from the counts of the gateway.",

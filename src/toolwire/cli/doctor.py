@@ -14,7 +14,15 @@ from msgspec import Struct
 
 from ..catalog.found import found_config, probe
 from ..catalog.router import router_for
-from ..config.file import BackendConfig, Config, SearchConfig, ServerConfig, StoreConfig, default_store_path
+from ..config.file import (
+    BackendConfig,
+    Config,
+    McpServerConfig,
+    SearchConfig,
+    ServerConfig,
+    StoreConfig,
+    default_store_path,
+)
 from ..errors import ConfigError, GatewayError, quote
 from .models import ModelListing, ask, gateway_of, plain
 from .serve import ConfigFlag, address_of
@@ -33,7 +41,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def doctor(*, config: ConfigFlag = None) -> int:
-    """Check configuration, address, store and every back end; exit with 1 if there is a problem."""
+    """Check configuration, address, store, every back end and every MCP server; exit with 1 if there is a problem."""
     findings = asyncio.run(examine(config))
     for finding in findings:
         print(plain(f"{'WRONG' if finding.is_wrong else 'ok   '} {finding.subject}: {finding.text}", 600))
@@ -57,6 +65,7 @@ async def examine(path: Path | None) -> list[Finding]:
         *(of_backend(backend, answer) for backend, answer in zip(config.backends, answers, strict=True)),
         *(finding for backend in config.backends for finding in of_local_tools(backend)),
         *of_aliases(config, answers),
+        *await asyncio.gather(*map(of_mcp_server, config.mcp_servers)),
     ]
 
 
@@ -150,6 +159,25 @@ def of_local_tools(backend: BackendConfig) -> Iterator[Finding]:
         return
     if found is not None:
         yield Finding(subject=subject, text=found.text, is_wrong=found.is_refused, advice=found.hint)
+
+
+async def of_mcp_server(server: McpServerConfig) -> Finding:
+    """Starts it, and reads its tools."""
+    from ..pipeline.mounted.offer import approval_of
+    from ..pipeline.mounted.servers import source_of
+
+    subject = f"MCP server {server.name}"
+    try:
+        async with source_of(server) as source:
+            tools = await source.tools()
+            warnings = source.warnings
+    except ConfigError as error:
+        advice = f"Correct [mcp.servers.{server.name}]; until then its tools are left out."
+        return Finding(subject=subject, text=error.message, is_wrong=True, advice=advice)
+    approvals = [approval_of(server, tool.remote, changes_things=tool.changes_things) for tool in tools]
+    counts = f"{approvals.count('allow')} are run by the gateway, {approvals.count('ask')} need the client's approval"
+    text = f"works, with {len(tools)} tools: {counts}, {approvals.count('deny')} are denied."
+    return Finding(subject=subject, text=text, advice=" ".join(warnings[:_MAX_NAMED]))
 
 
 def _advice(backend: BackendConfig, error: GatewayError) -> str:

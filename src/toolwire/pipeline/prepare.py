@@ -7,7 +7,7 @@ tools and without a past skips the stages that concern only those. A new stage i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from functools import cache
 from operator import is_
 from threading import Lock
@@ -40,6 +40,7 @@ from .search import Searching
 from .tool_search import FoundTools, ToolSearch, search_plan, with_native_search
 
 Stages: TypeAlias = tuple[Callable[[Job], None], ...]
+Lookups: TypeAlias = tuple[Callable[[Job], Awaitable[None]], ...]
 
 # Stages that do nothing for a request without tools and without a past.
 _FOR_TOOLS = frozenset(
@@ -81,7 +82,9 @@ class Preparation:
         self._search = search
         self._mounts = mounts
         self._compactor = compactor or Compactor(cache(lambda: (os.urandom(32),)))
-        self.lookups = (self.complete_history, self.restore_signatures, self.compact, self.mount_tools)
+        self.lookups: Lookups = (self.complete_history, self.restore_signatures, self.compact)
+        if mounts is not None:
+            self.lookups += (self.mount_tools,)
         self.changes: Stages = (
             self.replace_search,
             self.check_tools,

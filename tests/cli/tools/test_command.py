@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.mcp_tools import recorded_tools
-from tests.tools.mcp.servers import with_sdk
+from tests.tools.mcp.servers import bare, with_sdk
 from toolwire.cli.tools.command import tools
 from toolwire.errors import ConfigError
 
@@ -42,9 +42,35 @@ def test_the_limits_of_a_model(file: Path, tmp_path: Path, capsys: pytest.Captur
     assert "b accepts 9 tools, with a tools_budget of 20,000 tokens." in capsys.readouterr().err
 
 
-def test_without_tools_it_says_what_is_missing() -> None:
+def test_without_tools_it_says_what_is_missing(tmp_path: Path) -> None:
+    config = tmp_path / "toolwire.toml"
+    config.write_text("")
     with pytest.raises(ConfigError, match="--mcp"):
-        tools()
+        tools(config=config)
+
+
+@pytest.mark.slow
+def test_mounted_servers_are_listed_as_a_model_and_a_key_see_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "toolwire.toml"
+    command = json.dumps(bare())
+    config.write_text(
+        f'[mcp.servers.box]\ncommand = {command}\napprovals = {{ "echo" = "allow", "*" = "deny" }}\nkeys = ["ann"]\n'
+        f'[mcp.servers.other]\ncommand = {command}\nmodels = ["local/*"]\ntools = ["where"]\n'
+    )
+
+    def names(**options: str) -> list[str]:
+        assert tools(config=config, json=True, **options) == 0  # type: ignore[arg-type]  # texts
+        return [tool["name"] for tool in json.loads(capsys.readouterr().out)["tools"]]
+
+    assert names() == ["box__echo", "other__where"]
+    assert names(key="bob") == ["other__where"]
+    assert names(model="demo/echo-tools", key="ann") == ["box__echo"]
+    assert tools(config=config, call="box__echo", arguments='{"a": 1}') == 0
+    assert capsys.readouterr().out == '{"a": 1}\n'
+    with pytest.raises(ConfigError, match="no tool"):
+        tools(config=config, call="box__where")
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ class MountedServers:
     """Belongs to one event loop. clock: in seconds, for limits per minute."""
 
     def __init__(self, configs: Iterable[McpServerConfig], clock: Callable[[], float] = time.monotonic) -> None:
-        self._servers = [(config, MountedServer(_source(config))) for config in configs]
+        self._servers = [(config, MountedServer(source_of(config))) for config in configs]
         self._offers: dict[tuple[tuple[str, int], ...], MountedOffer] = {}
         self._numbers = count(1)
         self._rate = CallRate(clock)
@@ -124,7 +124,8 @@ def start_servers(configs: tuple[McpServerConfig, ...]) -> MountedServers | None
     return servers
 
 
-def _source(config: McpServerConfig) -> MCP:
+def source_of(config: McpServerConfig) -> MCP:
+    """The server, not started."""
     return MCP(
         config.command or config.url,
         name=config.name,

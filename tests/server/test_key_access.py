@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.clients.gateway import scripted
 from tests.server.harness import Answer, Gateway, ask, gateway, wait_until
 from tests.server.socket.client import SocketClient
-from toolwire.config.file import BackendConfig, Config, ServerConfig, StoreConfig, with_backends
+from tests.tools.mcp.servers import bare
+from toolwire.config.file import BackendConfig, Config, McpServerConfig, ServerConfig, StoreConfig, with_backends
 from toolwire.config.secret import Secret
 from toolwire.memory.keys import KeyDirectory, NamedKey
 from toolwire.memory.store import Store, store_for
@@ -79,6 +81,24 @@ def test_a_key_may_use_its_models_and_routes_alone(server: Gateway, path: Path) 
     assert refused.status == 403
     assert b"the key ann may not use the model" in refused.body
     assert post(server, secret, BODY | {"max_tokens": 5}, "/v1/messages").status == 403
+
+
+def test_mounted_tools_are_run_for_the_keys_of_their_server_alone(path: Path) -> None:
+    box = McpServerConfig(name="box", command=tuple(bare()), keys=("ann",), calls_per_minute=1, max_calls=5)
+    config = Config(server=ServerConfig(keys=(Secret(OWNER),)), store=StoreConfig(path=str(path)), mcp_servers=(box,))
+    ann, bob = create(path, "ann"), create(path, "bob")
+    call = {"calls": [{"name": "box__echo", "arguments": {"a": 1}}]}
+    prompt = scripted(call, {"text": "It echoed {{result:0}}"})
+    body = {"model": "model/m", "messages": [{"role": "user", "content": prompt}]}
+    asked = {"name": "ask_model", "arguments": {"model": "model/m", "prompt": prompt}}
+    rpc = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+    with gateway(with_backends(config, (BackendConfig(name="model", kind="scripted"),))) as server:
+        assert b'It echoed {\\"a\\": 1}' in post(server, ann, body).body
+        assert b"in one minute" in post(server, ann, body).body  # for this key alone
+        assert b'It echoed {\\"a\\": 1}' in post(server, OWNER, rpc, "/mcp").body
+        for refused in (post(server, bob, body), post(server, bob, rpc, "/mcp")):
+            assert refused.status == 200
+            assert b"echoed" not in refused.body
 
 
 def test_a_limit_is_exact_under_concurrency_and_refused_in_the_dialect(server: Gateway, path: Path) -> None:

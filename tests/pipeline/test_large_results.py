@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.pipeline.jobs import job_of
 from toolwire.config.policy import Policy
@@ -55,6 +56,21 @@ def test_a_large_result_is_sent_as_its_beginning() -> None:
     assert shortened.parts[1] == IMAGE
     assert [tool.name for tool in sent.tools] == ["read_result", "own"]
     assert tools.losses[0].why.startswith("1 results of 1,")
+
+
+def test_results_of_the_gateways_own_tools_get_handles_too() -> None:
+    tools = LargeResults(100)
+    sent = tools.begin(request("small"))
+    assert tools.losses == ()
+    piece = ToolResult(call_id="r", parts=(Text(text="x" * 450),), name="read_result")
+    large = ToolResult(call_id="c", parts=(Text(text=TEXT),), name="box__log")
+    rounds = (*sent.messages, Message(role="tool", parts=(piece,)), Message(role="tool", parts=(large,)))
+    again = tools.resume(replace(sent, messages=rounds))
+    assert again.messages[:3] == rounds[:3]  # what was read is not shortened again
+    assert "result_3" in text_of(result_of(again, 3))
+    assert read(tools, handle="result_3", find="line 77\n")[0].startswith("at ")
+    assert [loss.feature for loss in tools.losses] == ["results.shortened"]
+    assert tools.resume(again) is again
 
 
 def test_the_history_of_the_next_request_is_the_same() -> None:

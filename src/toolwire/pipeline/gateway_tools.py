@@ -58,7 +58,7 @@ class StartedCall(Struct, frozen=True):
 
 
 class GatewayTools(ABC):
-    """One kind of tools, for one request. losses: known before the model is called."""
+    """One kind of tools, for one request. losses: known so far; new ones are reported before each round."""
 
     losses: tuple[Loss, ...] = ()
 
@@ -119,8 +119,7 @@ class ToolRunningBackend(BackendWrapper):
             request = await offload(tools.begin, request) if is_large else tools.begin(request)
         reply = await self._inner.open(request, is_verbatim=False)
         answer = _RunningAnswer(self._inner, self._tools, self._tally or CallTally())
-        losses = tuple(loss for tools in self._tools for loss in tools.losses)
-        wrapped = wrap_reply(reply, answer.play(request, reply), losses)
+        wrapped = wrap_reply(reply, answer.play(request, reply), answer.losses)
         answer.local = wrapped.local
         return wrapped
 
@@ -143,8 +142,13 @@ class _RunningAnswer:
         self.rounds = Rounds()
         self.local: list[LocalCall] = []
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Those of the tools, so far."""
+        return tuple(loss for tools in self._tools for loss in tools.losses)
+
     async def play(self, request: Request, reply: WireReply | EventReply) -> AsyncIterator[list[Event]]:
-        self.rounds = Rounds(reply.losses, is_bound=self._inner.profile.is_bound(request.model))
+        self.rounds = Rounds((*reply.losses, *self.losses), is_bound=self._inner.profile.is_bound(request.model))
         losses: list[Event] = []
         for number in range(_MOST_ROUNDS):
             reader, answer = ReplyReader(reply, self._inner.dialect, request), _Round(self)
@@ -172,7 +176,7 @@ class _RunningAnswer:
             reply = await self._inner.open(request, is_verbatim=False)
             self.rounds.hide()
             self._tally.last_round = self.rounds.count
-            losses = self.rounds.new_losses(reply.losses)
+            losses = self.rounds.new_losses((*reply.losses, *self.losses))
 
     def owner(self, call: ToolCall) -> GatewayTools | None:
         return next((tools for tools in self._tools if tools.owns(call)), None)

@@ -1,6 +1,6 @@
 """Large tool results by handle: the model gets the beginning of a result, and a function that reads the rest.
 
-Nothing is stored. The client sends its whole history with each request, so the results are there when the model reads them, and no other
+Nothing is stored. Results of tools that the gateway runs get a handle for the rest of the request. The client sends its whole history with each request, so the results are there when the model reads them, and no other
 client can reach them. A result gets the same handle and the same beginning in each request of a conversation, so that prompt caches survive.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..calls.tools.names import without_prefix
-from ..types import Loss, Message, Part, Request, Text, Tool, ToolCall, ToolResult
+from ..types import Loss, Part, Request, Text, Tool, ToolCall, ToolResult
 from .gateway_tools import GatewayTools, Place, StartedCall, ToolOutcome
 from .job import Job
 
@@ -45,29 +45,40 @@ class LargeResults(GatewayTools):
     def __init__(self, max_tokens: int) -> None:
         self._limit = max_tokens * _BYTES_PER_TOKEN
         self._texts: dict[str, str] = {}
+        self._messages = self._results = 0  # that were looked at
         self._function = ""
         self._reads = 0
 
     def begin(self, request: Request) -> Request:
-        self._texts, number, messages = {}, 0, list[Message]()
-        for message in request.messages:
+        self._texts, self._messages, self._results = {}, 0, 0
+        return self._with_function(self._with_handles(request))
+
+    def resume(self, request: Request) -> Request:
+        """The results of the last round may be large, too."""
+        return self._with_function(self._with_handles(request))
+
+    def _with_handles(self, request: Request) -> Request:
+        """Handles are numbers of results, so they are the same in each request of a conversation."""
+        known, messages = len(self._texts), list(request.messages[: self._messages])
+        for message in request.messages[self._messages :]:
             parts = list[Part]()
             for part in message.parts:
                 if isinstance(part, ToolResult):
-                    number += 1
-                    part = self._shortened(part, f"result_{number}")
+                    self._results += 1
+                    if (
+                        not self._function or without_prefix(part.name) != self._function
+                    ):  # what it reads is short enough
+                        part = self._shortened(part, f"result_{self._results}")
                 parts.append(part)
             is_same = all(new is old for new, old in zip(parts, message.parts, strict=True))
             messages.append(message if is_same else message.with_parts(tuple(parts)))
-        if self._texts:
-            size = sum(map(len, self._texts.values())) // _BYTES_PER_TOKEN
-            why = f"{len(self._texts)} results of {size:,} tokens are sent as their beginning; the model reads more with {_NAME}"
-            self.losses = (Loss("results.shortened", "messages", why),)
-            request = replace(request, messages=tuple(messages), wire=b"")
-        return self._with_function(request)
-
-    def resume(self, request: Request) -> Request:
-        return self._with_function(request)
+        self._messages = len(messages)
+        if len(self._texts) == known:
+            return request
+        size = sum(map(len, self._texts.values())) // _BYTES_PER_TOKEN
+        why = f"{len(self._texts)} results of {size:,} tokens are sent as their beginning; the model reads more with {_NAME}"
+        self.losses = (Loss("results.shortened", "messages", why),)
+        return replace(request, messages=tuple(messages), wire=b"")
 
     def owns(self, call: ToolCall) -> bool:
         return bool(self._function) and self._function in (call.name, without_prefix(call.name))

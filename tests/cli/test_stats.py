@@ -64,7 +64,7 @@ def test_back_ends_are_compared(config: Path, capsys: pytest.CaptureFixture[str]
     lines = capsys.readouterr().out.splitlines()
     assert re.split(r"\s{2,}", lines[1]) == [
         "back end", "model", "requests", "errors", "400s", "calls", "right", "repaired", "corrections",
-        "at bound", "seconds",
+        "at bound", "seconds", "cost",
     ]  # fmt: skip
     assert re.split(r"\s{2,}", lines[2]) == [
         "bad",
@@ -78,8 +78,22 @@ def test_back_ends_are_compared(config: Path, capsys: pytest.CaptureFixture[str]
         "10/10",
         "2",
         "0.0",
+        "-",
     ]
-    assert re.split(r"\s{2,}", lines[3]) == ["good", "m", "10", "0.0%", "0", "40", "75.0%", "100.0%", "-", "0", "0.0"]
+    assert re.split(r"\s{2,}", lines[3]) == [
+        "good",
+        "m",
+        "10",
+        "0.0%",
+        "0",
+        "40",
+        "75.0%",
+        "100.0%",
+        "-",
+        "0",
+        "0.0",
+        "-",
+    ]
 
 
 def test_a_trend_by_day(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,8 +128,35 @@ def test_what_has_no_whole_has_no_rate() -> None:
     assert rates(Counts()) == dict.fromkeys(rates(Counts()))
     lines = (HourLine(hour=1, backend="b", model="m", counts=Counts(requests=1)),)
     found = StatsRange(first=0, last=0, lines=lines)
-    assert re.split(r"\s{2,}", render_text(found)[2]) == ["b", "m", "1", "0.0%", "0", "0", "-", "-", "-", "0", "0.0"]
+    assert re.split(r"\s{2,}", render_text(found)[2]) == [
+        "b",
+        "m",
+        "1",
+        "0.0%",
+        "0",
+        "0",
+        "-",
+        "-",
+        "-",
+        "0",
+        "0.0",
+        "-",
+    ]
     assert as_json(found)["days"][0]["day"] == "1970-01-01"
+
+
+def test_cost_is_shown_by_model_day_and_key() -> None:
+    known, partly = Counts(requests=1, priced=1, cost=1_250_000_000), Counts(requests=2, priced=1, unpriced=1, cost=1)
+    lines = (
+        HourLine(hour=1, backend="b", model="m", owner="ann", counts=known),
+        HourLine(hour=1, backend="b", model="m", owner="", counts=partly),
+    )
+    found = StatsRange(first=0, last=0, lines=lines)
+    text = render_text(found)
+    assert [line.split()[-1] for line in text if line.endswith(("+", "$1.2500"))] == ["$1.2500+", "$1.2500+", "$1.2500"]
+    key = as_json(found)["keys"]
+    assert [(row["key"], row["day"], row["model"], row["cost"]) for row in key] == [("ann", "1970-01-01", "m", 1.25)]
+    assert as_json(found)["models"][0]["cost"] == 1.250000001
 
 
 def test_names_that_clients_chose_cannot_reach_the_terminal() -> None:

@@ -63,6 +63,7 @@ def test_every_number_of_a_record_has_its_place() -> None:
         pair_repairs=5,
         tokens_in=11,
         tokens_out=13,
+        unpriced=1,
         seconds=2.5,
         latency={45: 1},
     )
@@ -180,3 +181,24 @@ def test_what_was_not_written_here_is_not_read(data: bytes) -> None:
 def test_a_newer_gateways_line_is_read_as_far_as_it_is_known() -> None:
     data = b'{"hour":1,"backend":"b","model":"m","counts":{"requests":2,"new":5},"more":1}'
     assert HourLine.decode(data) == HourLine(hour=1, backend="b", model="m", counts=Counts(requests=2))
+
+
+def test_costs_are_counted_by_key_and_unknown_prices_apart() -> None:
+    history = HourlyCounts(Clock())
+    usage = Usage(input=1)
+    for owner, cost in (("ann", 5), ("ann", 7), ("bob", None), ("", 0)):
+        history.closed(record(key=owner, usage=usage, cost=cost))
+    history.closed(record(key="ann"))  # without tokens it has no cost at all
+    found = {line.owner: (line.counts.cost, line.counts.priced, line.counts.unpriced) for line in history.unwritten()}
+    assert found == {"ann": (12, 2, 0), "bob": (0, 0, 1), "": (0, 1, 0)}
+    assert all(HourLine.decode(line.encode()) == line for line in history.unwritten())
+
+
+def test_many_keys_share_lines_beyond_the_limit_of_an_hour() -> None:
+    history = HourlyCounts(Clock())
+    for number in range(3000):
+        history.closed(record(key=f"k{number}"))
+    history.closed(record(key="k0"))
+    lines = {line.owner: line.counts.requests for line in history.unwritten()}
+    assert len(lines) == 2001
+    assert (lines["k0"], lines["other"]) == (2, 1000)

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from toolwire.calls.validation import CallTally
 from toolwire.telemetry import Record
@@ -213,3 +214,19 @@ def test_processes_add_up_though_the_library_was_imported_before(tmp_path: Path)
     )
     assert 'toolwire_tool_calls_total{backend="b",model="m"} 4.0' in done.stdout
     assert 'toolwire_schema_accuracy{backend="b",model="m",stage="before"} 0.5' in done.stdout
+
+
+def test_cost_is_counted_by_model_and_by_key() -> None:
+    usage = Usage(input=7, output=5)
+    base = Record(dialect="chat", backend="b", sent_model="m", status=200, usage=usage)
+    found = counted(
+        replace(base, key="ann", cost=1_500_000_000),
+        replace(base, key="ann", cost=500_000_000),
+        replace(base, key="bob"),
+    )
+    assert found['toolwire_cost_dollars_total{backend="b",model="m"}'] == 2.0
+    assert found['toolwire_unpriced_requests_total{backend="b",model="m"}'] == 1
+    assert found['toolwire_key_cost_dollars_total{key="ann"}'] == 2.0
+    assert 'toolwire_key_cost_dollars_total{key="bob"}' not in found
+    assert found['toolwire_key_requests_total{key="ann",status="200"}'] == 2
+    assert found['toolwire_key_tokens_total{key="bob",kind="input"}'] == 7

@@ -22,6 +22,7 @@ from ..memory.store import errors as failures
 from ..memory.store.schema import connect
 from ..memory.store.sqlite import PATIENCE, SqliteStore
 from ..telemetry.hourly import SUMS, Counts, HourLine, percentile
+from ..telemetry.prices import dollars
 from .models import plain
 from .serve import ConfigFlag
 
@@ -77,12 +78,19 @@ def by_day(lines: Iterable[HourLine]) -> list[Row]:
     return _sum_by(lines, lambda line: (date_of(line.hour // _HOURS), line.backend))
 
 
+def by_key(lines: Iterable[HourLine]) -> list[Row]:
+    """Those of named keys, by key, day, back end and model."""
+    named = [line for line in lines if line.owner]
+    return _sum_by(named, lambda line: (line.owner, date_of(line.hour // _HOURS), line.backend, line.model))
+
+
 def as_json(found: StatsRange) -> dict[str, Any]:
     return {
         "from": date_of(found.first),
         "to": date_of(found.last),
         "models": [_row_as_json(("backend", "model"), row) for row in by_model(found.lines)],
         "days": [_row_as_json(("day", "backend"), row) for row in by_day(found.lines)],
+        "keys": [_row_as_json(("key", "day", "backend", "model"), row) for row in by_key(found.lines)],
     }
 
 
@@ -96,6 +104,7 @@ def render_text(found: StatsRange) -> list[str]:
         "",
         "By day:",
         *_table(("day", "back end"), by_day(found.lines)),
+        *_key_table(found.lines),
     ]
 
 
@@ -165,11 +174,30 @@ def _sum_by(lines: Iterable[HourLine], names_of: Callable[[HourLine], tuple[str,
 
 def _row_as_json(titles: Sequence[str], row: Row) -> dict[str, Any]:
     counted = {name: getattr(row.counts, name) for name in SUMS}
-    return {**dict(zip(titles, row.names, strict=True)), **counted, **rates(row.counts)}
+    cost = {"cost": dollars(row.counts.cost) if row.counts.priced else None}
+    return {**dict(zip(titles, row.names, strict=True)), **counted, **cost, **rates(row.counts)}
+
+
+def _key_table(lines: Iterable[HourLine]) -> list[str]:
+    """Key and model; empty without named keys."""
+    rows = _sum_by([line for line in lines if line.owner], lambda line: (line.owner, line.backend, line.model))
+    return ["", "By key:", *_table(("key", "back end", "model"), rows)] if rows else []
 
 
 def _table(titles: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    heads = [*titles, "requests", "errors", "400s", "calls", "right", "repaired", "corrections", "at bound", "seconds"]
+    heads = [
+        *titles,
+        "requests",
+        "errors",
+        "400s",
+        "calls",
+        "right",
+        "repaired",
+        "corrections",
+        "at bound",
+        "seconds",
+        "cost",
+    ]
     cells = [[*(plain(name) for name in row.names), *_cells(row.counts)] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     return [_line(line, widths, len(titles)) for line in (heads, *cells)]
@@ -188,6 +216,7 @@ def _cells(counts: Counts) -> list[str]:
         corrections,
         f"{counts.max_iterations:,}",
         f"{part['seconds_per_request'] or 0.0:.1f}",
+        _cost(counts),
     ]
 
 
@@ -197,6 +226,13 @@ def _line(cells: Sequence[str], widths: Sequence[int], names: int) -> str:
         for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
     return "  ".join(placed).rstrip()
+
+
+def _cost(counts: Counts) -> str:
+    """In dollars. A + stands for requests whose price is unknown."""
+    if not counts.priced:
+        return _NONE
+    return f"${dollars(counts.cost):,.4f}{'+' if counts.unpriced else ''}"
 
 
 def _percent(part: float | None) -> str:

@@ -8,6 +8,7 @@ from itertools import islice
 from ..calls.validation import CallMade
 from ..telemetry import Record
 from ..telemetry.flow_draft import FlowDraft, Gist
+from ..telemetry.prices import dollars
 from ..types import Usage
 from .events import first_content
 from .gist import gist_of
@@ -77,7 +78,7 @@ def _summary(draft: FlowDraft, flow_id: str, gist: Gist, redaction: FlowRedactio
         corrections=record.tally.corrections,
         calls=[_call(call, redaction) for call in record.tally.calls],
         usage=_usage(record.usage),
-        cost=None,
+        cost=None if record.cost is None else dollars(record.cost),
         timings=_timings(draft, is_over=is_over),
         conversation=gist.conversation,
         previous=None,

@@ -21,6 +21,7 @@ from ..catalog.router import router_for
 from ..cluster.node import ClusterNode
 from ..config.file import Config, secret_folder
 from ..config.policy import policy_of
+from ..config.prices import price_table
 from ..config.secret_file import seal_secrets, sealing_secrets
 from ..dialects.base import Decode, Endpoint
 from ..dialects.routes import PATHS, find, without_version
@@ -83,6 +84,7 @@ class App:
         self._tracer = Tracer(config, self._log.say)
         self._metrics = Prometheus()
         self._history = HourlyCounts()
+        self._prices = price_table(config)
         self._closed = RecordBatch(self._count)
         self._spans: SpanRecorder | None = None
         self._recorder: Recorder | None = None
@@ -290,6 +292,7 @@ class App:
 
     def _close(self, record: Record) -> None:
         record.ended = time.monotonic()
+        record.cost = self._prices.cost(record.backend, record.sent_model or record.model, record.usage)
         self._closed.add(record)
         if record.flow is not None:
             record.flow.end()

@@ -14,6 +14,7 @@ from typing import TextIO
 from ..calls.validation import CallMade, LocalCall
 from ..errors import quote
 from ..telemetry import Record
+from ..telemetry.prices import dollars
 from ..wire.exact_json import encode
 
 _MAX_LINES = 10_000
@@ -164,6 +165,8 @@ def _text(record: Record) -> str:
         words.append("unknown-tools=" + ",".join(map(_word, names)))
     if record.usage is not None:
         words.append(f"tokens={record.usage.input}+{record.usage.output}")
+    if record.cost is not None:
+        words.append(f"cost={dollars(record.cost):.6f}")
     if record.losses:
         words.append(
             "lost=" + ",".join(_word(feature) for feature in sorted({loss.feature for loss in record.losses})[:12])
@@ -210,6 +213,7 @@ def _json(record: Record) -> str:
             "invalid_calls": record.tally.invalid,
             "unknown_tools": list(record.tally.unknown_names) or None,
             "tokens": [record.usage.input, record.usage.output] if record.usage is not None else None,
+            "cost": None if record.cost is None else dollars(record.cost),
             "losses": sorted({loss.feature for loss in record.losses})[:40],
             "error": record.error or None,
         }

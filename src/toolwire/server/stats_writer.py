@@ -82,7 +82,8 @@ class Recorder:
             await self._store.append(OWNER, day, items)
 
     def _name(self, line: HourLine) -> str:
-        return f"{line.hour} {self._process} {line.backend} {line.model}"
+        owner = f"{line.owner} " if line.owner else ""  # a key's name has no space
+        return f"{line.hour} {self._process} {owner}{line.backend} {line.model}"
 
 
 def day_name(day: int) -> str:

@@ -1,4 +1,4 @@
-"""Request counts by hour, back end and model, for storage beyond the life of the process.
+"""Request counts by hour, back end, model and key, for storage beyond the life of the process.
 
 A process stores the totals of one hour under a name of its own, so that it may write them again at any time and several processes add up.
 This module counts and encodes; the server decides where the counts are stored.
@@ -18,6 +18,7 @@ from .record import Record
 
 HOUR = 3600
 _MAX_MODELS = 100  # per hour: clients choose model names
+_MAX_LINES_PER_HOUR = 2000  # of models and keys; past it, keys are counted together
 _MAX_LINES = 5000  # that wait to be written
 _MAX_NAME = 100
 _OTHER = "other"
@@ -25,13 +26,14 @@ _STEPS = 4  # ranges of latency between a time and its double, so that a percent
 _MIN_SECONDS = 1e-3
 _MAX_SECONDS = 1e5
 
-Key: TypeAlias = tuple[int, str, str]
-"""The hour in hours since 1970, back end, model."""
+Key: TypeAlias = tuple[int, str, str, str]
+"""The hour in hours since 1970, back end, model, name of the client's key."""
 
 
 class Counts(Struct, kw_only=True, omit_defaults=True):
     """calls and their outcomes are those of calls.validation.Tally; refused counts requests that the back end answered with 400;
-    max_iterations counts agent tasks that reached their request limit. latency: requests by range of their time to the end of the answer."""
+    max_iterations counts agent tasks that reached their request limit. latency: requests by range of their time to the end of the answer.
+    cost: of the priced requests, in billionths of a dollar; unpriced: requests with tokens whose price is unknown."""
 
     requests: int = 0
     errors: int = 0
@@ -50,6 +52,9 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
     tokens_in: int = 0
     tokens_cached: int = 0  # of tokens_in
     tokens_out: int = 0
+    priced: int = 0
+    unpriced: int = 0
+    cost: int = 0
     seconds: float = 0.0
     latency: dict[int, int] = {}
 
@@ -83,6 +88,9 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
         if usage is not None:
             self.tokens_in += usage.input
             self.tokens_cached += usage.cached
+            self.priced += record.cost is not None
+            self.unpriced += record.cost is None
+            self.cost += record.cost or 0
             self.tokens_out += usage.output
         seconds = max(0.0, record.ended - record.started)
         self.seconds += seconds
@@ -111,10 +119,11 @@ class HourLine(Struct, frozen=True, kw_only=True):
     backend: str
     model: str
     counts: Counts
+    owner: str = ""  # the name of the client's key
 
     @property
     def key(self) -> Key:
-        return self.hour, self.backend, self.model
+        return self.hour, self.backend, self.model, self.owner
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
@@ -136,6 +145,7 @@ class HourlyCounts:
         self._counts: dict[Key, Counts] = {}
         self._unwritten: set[Key] = set()
         self._models: set[tuple[str, str]] = set()  # of the current hour
+        self._lines: set[tuple[str, str, str]] = set()
         self._hour = 0
 
     def opened(self, record: Record) -> None:
@@ -147,7 +157,7 @@ class HourlyCounts:
             return
         # Clients choose the name, and JSON allows text that is not valid Unicode.
         model = (record.sent_model or record.model)[:_MAX_NAME].encode("utf-8", "replace").decode()
-        key = (int(self._clock()) // HOUR, record.backend, model)
+        key = (int(self._clock()) // HOUR, record.backend, model, record.key)
         counts = self._counts.get(key)
         if counts is None:
             key = self._bounded(key)
@@ -158,7 +168,7 @@ class HourlyCounts:
     def unwritten(self) -> list[HourLine]:
         """Lines that changed since they were last written; the caller confirms each with wrote()."""
         return [
-            HourLine(hour=key[0], backend=key[1], model=key[2], counts=self._counts[key].copy())
+            HourLine(hour=key[0], backend=key[1], model=key[2], owner=key[3], counts=self._counts[key].copy())
             for key in sorted(self._unwritten)
         ]
 
@@ -171,15 +181,19 @@ class HourlyCounts:
             self._counts.pop(line.key, None)
 
     def _bounded(self, key: Key) -> Key:
-        """The key to count under: past the limit of names per hour, "other" stands for the model. Evicts the oldest lines."""
-        hour, backend, model = key
+        """The key to count under: past the limits of an hour, "other" stands for the model or the key. Evicts the oldest lines."""
+        hour, backend, model, owner = key
         if hour != self._hour:
-            self._hour, self._models = hour, set()
+            self._hour, self._models, self._lines = hour, set(), set()
         if (backend, model) not in self._models:
             if len(self._models) >= _MAX_MODELS:
-                key = (hour, backend, _OTHER)
+                model = _OTHER
             else:
                 self._models.add((backend, model))
+        if len(self._lines) >= _MAX_LINES_PER_HOUR and (backend, model, owner) not in self._lines:
+            owner = _OTHER if owner else ""
+        key = (hour, backend, model, owner)
+        self._lines.add(key[1:])
         while key not in self._counts and len(self._counts) >= _MAX_LINES:
             oldest = min(self._counts)
             del self._counts[oldest]

@@ -9,11 +9,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from .prices import dollars
 from .record import Record
 
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _HELD_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300)
 _MAX_LABELS = 200  # clients choose model names, and the members named by losses
+_MAX_KEYS = 1000  # names that the owner chooses
 _MAX_FEATURE = 80
 _BY_MODEL = ("backend", "model")
 _MADE, _RIGHT, _REPAIRED = "toolwire_tool_calls", "toolwire_tool_calls_accepted", "toolwire_tool_calls_repaired"
@@ -51,6 +53,13 @@ class Prometheus:
             "toolwire_losses_total", "Features that the other side could not express.", "feature"
         )
         self._tokens = self._counter("toolwire_tokens_total", "Tokens by direction.", "backend", "kind")
+        self._cost = self._counter("toolwire_cost_dollars_total", "Cost in US dollars, where it is known.", *_BY_MODEL)
+        self._unpriced = self._counter(
+            "toolwire_unpriced_requests_total", "Requests with tokens whose price is unknown.", *_BY_MODEL
+        )
+        self._key_requests = self._counter("toolwire_key_requests_total", "Requests of named keys.", "key", "status")
+        self._key_tokens = self._counter("toolwire_key_tokens_total", "Tokens of named keys.", "key", "kind")
+        self._key_cost = self._counter("toolwire_key_cost_dollars_total", "Cost of named keys, where known.", "key")
         self._seconds = self._histogram("toolwire_request_seconds", "Time to the end of the answer.", *labels)
         self._first = self._histogram("toolwire_first_byte_seconds", "Time to the first byte.", *labels)
         self._open = Gauge(
@@ -70,8 +79,10 @@ class Prometheus:
         self._known: dict[tuple[str, str, int, str, bool], tuple[Counter, Histogram, Histogram, Counter | None]] = {}
         self._known_tokens: dict[str, tuple[Counter, Counter]] = {}
         self._known_calls: dict[tuple[str, str, str], Counter] = {}
+        self._children: dict[tuple[Counter, str, str], Counter] = {}
         self._models: set[str] = set()
         self._features: set[str] = set()
+        self._keys: set[str] = set()
 
     def opened(self, record: Record) -> None:
         self._open.inc()
@@ -100,6 +111,11 @@ class Prometheus:
                 self._known_tokens[backend] = tokens
             tokens[0].inc(record.usage.input)
             tokens[1].inc(record.usage.output)
+            priced = self._unpriced if record.cost is None else self._cost
+            amount = 1.0 if record.cost is None else dollars(record.cost)
+            self._child(priced, backend, _label(record.sent_model or record.model, self._models)).inc(amount)
+        if record.key:
+            self._count_key(record)
         if verbatim is not None:
             verbatim.inc()
         if record.took_over:
@@ -118,6 +134,22 @@ class Prometheus:
         ratios = CollectorRegistry()
         ratios.register(_Accuracy(list(registry.collect())))
         return generate_latest(registry) + generate_latest(ratios)
+
+    def _count_key(self, record: Record) -> None:
+        key, usage = _label(record.key, self._keys, _MAX_KEYS), record.usage
+        self._child(self._key_requests, key, str(record.status)).inc()
+        if usage is not None:
+            self._child(self._key_tokens, key, "input").inc(usage.input)
+            self._child(self._key_tokens, key, "output").inc(usage.output)
+        if record.cost is not None:
+            self._key_cost.labels(key).inc(dollars(record.cost))
+
+    def _child(self, counter: Counter, first: str, second: str) -> Counter:
+        key = (counter, first, second)
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = counter.labels(first, second)
+        return child
 
     def _count_calls(self, record: Record, backend: str) -> None:
         tally = record.tally
@@ -178,11 +210,11 @@ class _Accuracy:
         return [family]
 
 
-def _label(text: str, known: set[str]) -> str:
+def _label(text: str, known: set[str], limit: int = _MAX_LABELS) -> str:
     """A label in ASCII; "other" once there are too many."""
     label = text.encode("ascii", "replace").decode()
     if label not in known:
-        if len(known) >= _MAX_LABELS:
+        if len(known) >= limit:
             return "other"
         known.add(label)
     return label

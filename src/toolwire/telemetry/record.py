@@ -59,6 +59,7 @@ class Record(Struct, kw_only=True):
     history: Counter[str] = field(default_factory=new_counter)  # repairs of the history by kind
     has_reached_bound: bool = False  # this request is the last one that the agent's task may make
     usage: Usage | None = None
+    cost: int | None = None  # in billionths of a dollar; None if the price is unknown
     losses: list[Loss] = []
     is_debugged: bool = False  # the client wants a debug report
     grant: UsageGrant | None = None  # until it is settled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...telemetry.hourly import HOUR, Counts, HourLine, percentile
+from ...telemetry.prices import dollars
 from ...types import JsonObject
 from ..stats_writer import Recorder
 
@@ -18,7 +19,7 @@ async def hourly_stats(recorder: Recorder, hours: int, now: float) -> list[JsonO
     sums: dict[tuple[int, str, str], Counts] = {}
     for line in lines:
         if first <= line.hour <= last:
-            sums.setdefault(line.key, Counts()).add(line.counts)
+            sums.setdefault((line.hour, line.backend, line.model), Counts()).add(line.counts)
     return [_as_json(HourLine(hour=key[0], backend=key[1], model=key[2], counts=sums[key])) for key in sorted(sums)]
 
 
@@ -36,7 +37,7 @@ def _as_json(line: HourLine) -> JsonObject:
         "input_tokens": counts.tokens_in,
         "cached_tokens": counts.tokens_cached,
         "output_tokens": counts.tokens_out,
-        "cost": None,
+        "cost": dollars(counts.cost) if counts.priced else None,
         "seconds": round(counts.seconds, 6),
         "latency": _latency(counts.latency),
     }

@@ -11,13 +11,20 @@ import sys
 import pytest
 
 from toolwire.cli.serve import UnusablePort, address_of, banner, check_port, serve
-from toolwire.config.file import BackendConfig, Config, ServerConfig, with_backends
+from toolwire.config.file import BackendConfig, Config, McpServerConfig, ServerConfig, with_backends
 from toolwire.config.secret import Secret
 from toolwire.errors import ConfigError
 
 OPENAI = BackendConfig(
     name="openai", kind="openai-chat", base_url="https://api.openai.com/v1", missing="OPENAI_API_KEY is not set"
 )
+
+
+def test_the_banner_names_mounted_servers_without_their_secrets() -> None:
+    server = McpServerConfig(name="files", command=("npx", "files"), env={"TOKEN": "tw-secret"})
+    text = "\n".join(banner(Config(mcp_servers=(server,))))
+    assert "MCP server         files (npx)" in text
+    assert "tw-secret" not in text
 
 
 def test_the_banner_says_where_to_go() -> None:

@@ -102,6 +102,8 @@ def banner(config: Config) -> Iterator[str]:
     for backend in config.backends:
         yield f"  back end           {_describe_backend(backend, config.server.default)}"
         yield from _local_tools(backend)
+    for server in config.mcp_servers:
+        yield f"  MCP server         {server.name} ({server.url or server.command[0]})"
     yield f"  OpenAI clients     base URL {address}/v1"
     yield f"  Anthropic clients  base URL {address}"
     yield f"  API key            {'one of the keys of [server]' if config.server.keys else 'any; it only separates stored responses of different clients'}"

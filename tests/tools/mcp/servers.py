@@ -59,7 +59,7 @@ def text_of(output: Output) -> str:
 def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        # One that has ended and waits for its parent counts as ended.
+        return "(zombie)" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except (ProcessLookupError, FileNotFoundError):
         return False
-    # One that has ended and waits for its parent counts as ended.
-    return "(zombie)" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from .source import MCP, MCPTool
 
 _log = logging.getLogger("toolwire.tools.mcp")
 _INTERVAL = 5.0  # seconds between two checks; one of a healthy server sends nothing
-_FIRST_SECONDS = 10.0  # for requests that arrive before the server has started
+_FIRST_SECONDS = 20.0  # for requests that arrive before the server has started
 
 
 class MountedServer:

@@ -26,6 +26,7 @@ class GoodAnswer(Struct, kw_only=True):
     body: bytes
     length: int = -1
     close_silently: bool = False
+    is_endless: bool = False  # comments follow the body until the client disconnects
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -74,15 +75,28 @@ def broken_server(good: str, damage: Damage) -> Iterator[str]:
             damage(answer)
             self.send_response(answer.status)
             self.send_header("content-type", answer.kind)
-            self.send_header("content-length", str(len(answer.body) if answer.length < 0 else answer.length))
+            if not answer.is_endless:
+                self.send_header("content-length", str(len(answer.body) if answer.length < 0 else answer.length))
             for name, value in answer.headers.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer.body)
             self.wfile.flush()
-            if answer.close_silently or answer.length > len(answer.body):
+            if answer.is_endless:
+                self._go_on()
+            if answer.close_silently or answer.is_endless or answer.length > len(answer.body):
                 self.close_connection = True
 
+        def _go_on(self) -> None:
+            try:
+                while True:
+                    self.wfile.write(b": wait\n\n")
+                    self.wfile.flush()
+                    is_ended.wait(0.02)
+            except OSError:
+                pass
+
+    is_ended = threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -90,6 +104,7 @@ def broken_server(good: str, damage: Damage) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
+        is_ended.set()
         server.shutdown()
         server.server_close()
 

@@ -17,14 +17,14 @@ KINDS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "an
 _MODEL = "demo/echo-tools"
 
 
-def check(address: str, dialect: str, *, is_quick: bool = True) -> DialectReport:
+def check(address: str, dialect: str, *, is_quick: bool = True, seconds: float = 5.0) -> DialectReport:
     base = f"{address}/v1" if dialect in ("chat", "responses") else address
     config = BackendConfig(name="checked", kind=KINDS[dialect], base_url=base)
 
     async def run() -> DialectReport:
         transport = Transport()
         try:
-            options = CheckOptions(is_quick=is_quick, seconds=5.0)
+            options = CheckOptions(is_quick=is_quick, seconds=seconds)
             return await check_dialect(config, _MODEL, transport, options, lambda result: None)
         finally:
             await transport.close()

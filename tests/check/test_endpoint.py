@@ -50,3 +50,28 @@ def test_a_silent_close_is_told_from_an_announced_one(good: str) -> None:
 
     assert attempt(good, silent_close, ask(MODEL, "Hello."))[1] == "http.closes_silently"
     assert attempt(good, announce, ask(MODEL, "Hello."))[1] == "http.closes"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("after", "waits"), [("7", [7.0, 7.0]), ("3600", []), ("tomorrow", []), ("nan", [])])
+def test_a_busy_server_is_asked_again_when_it_says(good: str, after: str, waits: list[float]) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def run(address: str) -> HttpAttempt:
+        transport = Transport()
+        config = BackendConfig(name="x", kind="openai-chat", base_url=f"{address}/v1")
+        try:
+            return await CheckedEndpoint(config, MODEL, transport, 5.0, sleep).ask(ask(MODEL, "hello"))
+        finally:
+            await transport.close()
+
+    def busy(answer: GoodAnswer) -> None:
+        answer.status = 429
+        answer.headers["retry-after"] = after
+
+    with broken_server(good, busy) as address:
+        assert asyncio.run(run(address)).status == 429
+    assert slept == waits

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.check.broken_server import Damage, GoodAnswer
+from tests.check.broken_server import Damage, GoodAnswer, broken_server
+from tests.check.calibration import BROKEN, VALID
 from tests.check.damages import (
     arguments_as_object,
     body_value,
     calls_as_text,
+    check,
     delta_calls,
     drop_call_id,
     drop_index,
@@ -135,3 +137,18 @@ UNUSUAL: dict[str, Damage] = {
 @pytest.mark.parametrize("kind", UNUSUAL)
 def test_a_server_that_is_only_unusual_has_no_faults(good: str, kind: str) -> None:
     assert faults_of(good, "chat", UNUSUAL[kind]) == frozenset()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_server_has_exactly_its_faults(good: str, name: str) -> None:
+    dialect, damage, expected = BROKEN[name]
+    with broken_server(good, damage) as address:
+        assert check(address, dialect, seconds=0.5 if "endless" in name else 5.0).faults == expected
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_a_valid_server_is_not_accused(good: str, name: str) -> None:
+    with broken_server(good, VALID[name]) as address:
+        report = check(address, "chat", is_quick=False)
+    assert report.faults == frozenset()
+    assert report.schemas.valid > 20

@@ -70,7 +70,7 @@ async def _choices(session: CheckSession) -> None:
             continue
         called = [call.name for call in found.answer.calls] if found.answer is not None else []
         is_right = {"none": not called, "required": bool(called), "named": bool(called) and set(called) == {TIME.name}}
-        if found.answer is not None and not found.answer.error:
+        if found.answer is not None and not found.has_faults:
             found.log.expect(
                 is_right[choice.mode], "choice.ignored", "calls", f"called: {', '.join(called) or 'nothing'}"
             )

@@ -31,6 +31,7 @@ CODES = {
     "http.invalid": _fault("The answer is not valid HTTP."),
     "http.stalled": _fault("The server sends nothing until the timeout."),
     "http.status": _fault("A valid request is refused."),
+    "http.redirect": _fault("Requests are redirected. Clients do not send the body and the key to another address."),
     "http.closes_silently": _fault("The server closes connections without announcing it with `connection: close`."),
     "http.closes": _unusual("The server closes the connection after each answer."),
     "http.after_disconnect": _fault("After a client has disconnected, the next request fails."),
@@ -39,6 +40,11 @@ CODES = {
     "http.concurrency": _fault("Simultaneous requests fail or get answers of each other."),
     # Bodies and streams
     "body.not_json": _fault("The body is not a JSON object."),
+    "body.html": _fault("The answer is an HTML page, so the address is not that of an API."),
+    "body.empty": _fault("The body is empty."),
+    "body.no_content": _fault("The answer has neither text nor a call."),
+    "body.template_token": _fault("Tokens of the model's chat template are in the text."),
+    "body.reasoning_in_text": _unusual("The model's reasoning is in the text."),
     "body.encoding": _fault("The bytes are not valid UTF-8, or contain replacement characters."),
     "body.is_stream": _fault("A request without `stream` is answered with a stream."),
     "body.error": _fault("An error is sent with status 200."),
@@ -59,13 +65,17 @@ CODES = {
     "stream.mismatch": _fault("The deltas of a part and its final value differ."),
     "stream.sequence": _fault("The sequence numbers of events do not increase by one."),
     "stream.error": _fault("The stream ends with an error."),
+    "stream.endless": _fault("The stream goes on after the end of the answer, or has no end."),
+    "stream.cumulative": _fault("Each fragment repeats the ones before it, so clients join them wrongly."),
+    "stream.part_missing": _fault("The start or the end of a part is not announced."),
     "stream.one_piece": _unusual("The stream sends all its content at once."),
     "stream.differs": _fault(
-        "The same request gives a call without streaming and none with it, or the other way round."
+        "The same request gives text or a call without streaming and none with it, or the other way round."
     ),
     # Calls
     "call.id_missing": _fault("A tool call has no id."),
     "call.id_repeated": _fault("Two tool calls have the same id."),
+    "call.id_reused": _unusual("Tool calls of different answers have the same id."),
     "call.id_changes": _fault("The id of a tool call changes between its fragments."),
     "call.id_resent": _unusual("The id of a tool call is repeated in later fragments."),
     "call.name_missing": _fault("A tool call has no name."),
@@ -87,10 +97,13 @@ CODES = {
     "usage.missing": _unusual("The answer has no token usage."),
     "usage.lost_in_stream": _fault("Answers have token usage, and streams that request it have none."),
     "usage.wrong": _fault("The token usage is invalid or does not add up."),
+    "usage.zero": _unusual("The token usage is zero."),
+    "limit.ignored": _fault("The limit of output tokens has no effect."),
     # Errors
     "error.accepted": _unusual("An invalid request is answered as if it were valid."),
     "error.status": _unusual("An invalid request is answered with status 5xx, so clients send it again."),
     "error.form": _fault("An error does not have the form of the dialect, so clients cannot show its message."),
+    "error.flat": _unusual("The message of an error is outside of the member `error`."),
     # Calls under a forced choice, in the terms of OpenRouter's error rate
     "schema.invalid_json": _fault("The arguments of a forced call are not JSON."),
     "schema.unknown_name": _fault("A forced call has another name than the tool."),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +21,11 @@ from ..profiles import Profile, profile_for
 from ..types import Request
 
 _MAX_BYTES = 32 << 20
+_BUSY = (429, 503, 529)
+_MAX_TRIES = 3
+_MAX_WAIT = 20.0  # seconds before a request is sent again
+_HASTE = 6  # after a stall, other requests get this part of the time
+_MAX_STALLS = 3  # after these the server gets no requests
 _CODES = {
     "refused": "http.unreachable",
     "dns": "http.unreachable",
@@ -32,10 +39,13 @@ _CODES = {
 
 
 class HttpAttempt(Struct, kw_only=True):
-    """One request. code: of the deviation if the exchange failed, "" if an answer was received in full. reads: pieces of the body."""
+    """One request. code: of the deviation if the exchange failed, "" if an answer was received in full. reads: pieces of the body.
+
+    retry_after: seconds, -1 if the server names none."""
 
     status: int = 0
     content_type: str = ""
+    retry_after: float = -1.0
     body: bytes = b""
     code: str = ""
     detail: str = ""
@@ -50,7 +60,14 @@ class HttpAttempt(Struct, kw_only=True):
 class CheckedEndpoint:
     """The configuration of a back end names the address and the key."""
 
-    def __init__(self, config: BackendConfig, model: str, transport: Transport, seconds: float) -> None:
+    def __init__(
+        self,
+        config: BackendConfig,
+        model: str,
+        transport: Transport,
+        seconds: float,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self.config = config
         self.model = model
         self.dialect = DIALECT_OF[config.kind]
@@ -58,6 +75,9 @@ class CheckedEndpoint:
         self.requests = 0
         self._transport = transport
         self._seconds = seconds
+        self._sleep = sleep
+        self._stalls = 0
+        self._stall = ""  # code of the last one
         self._wire = DIALECTS[self.dialect]
         self._base = base_of(config.base_url, self._wire.path)
         key = self._wire.headers(self.profile, config.key.reveal(), {})
@@ -72,18 +92,35 @@ class CheckedEndpoint:
         return await self.post(encoded.body, path=encoded.path, is_stream=request.stream)
 
     async def post(self, body: bytes, *, path: str = "", is_stream: bool = False, reads: int = 0) -> HttpAttempt:
-        """Never raises for what the server does. reads: after this many pieces of the body the client disconnects, 0: never."""
+        """Never raises for what the server does. reads: after this many pieces of the body the client disconnects, 0: never.
+
+        A server that is busy and says for how long is asked again.
+        """
+        for _ in range(_MAX_TRIES - 1):
+            attempt = await self._attempt(body, path, is_stream, reads)
+            if attempt.status not in _BUSY or not 0 <= attempt.retry_after <= _MAX_WAIT:
+                return attempt
+            await self._sleep(attempt.retry_after)
+        return await self._attempt(body, path, is_stream, reads)
+
+    async def _attempt(self, body: bytes, path: str, is_stream: bool, reads: int) -> HttpAttempt:
+        if self._stalls == _MAX_STALLS:
+            return HttpAttempt(code=self._stall, detail=f"not sent, because {_MAX_STALLS} requests stalled")
         attempt = HttpAttempt()
         started = time.monotonic()
         self.requests += 1
-        timeouts = Timeouts(connect=min(10.0, self._seconds), first_byte=self._seconds, idle=self._seconds)
+        seconds = self._seconds / _HASTE if self._stalls else self._seconds
+        timeouts = Timeouts(connect=min(10.0, seconds), first_byte=seconds, idle=seconds)
         try:
-            async with asyncio.timeout(self._seconds * 4):
+            async with asyncio.timeout(seconds * 4):
                 await self._exchange(attempt, body, path or self._path(is_stream), is_stream, reads, timeouts)
         except TransportError as error:
             attempt.code, attempt.detail = _CODES[error.kind], error.sentence()
         except TimeoutError:
-            attempt.code, attempt.detail = "http.stalled", f"no end after {self._seconds * 4:g} seconds"
+            attempt.code, attempt.detail = "stream.endless", f"no end after {seconds * 4:g} seconds"
+        if attempt.code in ("http.stalled", "stream.endless"):
+            self._stalls += 1
+            self._stall = attempt.code
         attempt.seconds = time.monotonic() - started
         return attempt
 
@@ -119,6 +156,7 @@ class CheckedEndpoint:
         headers = {**self._headers, "accept": "text/event-stream" if is_stream else "application/json"}
         response = await self._transport.send("POST", self._base + path, headers, body, timeouts=timeouts)
         attempt.status = response.status
+        attempt.retry_after = _seconds_of(response.headers.get("retry-after", ""))
         attempt.content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         pieces: list[bytes] = []
         size = 0
@@ -127,11 +165,23 @@ class CheckedEndpoint:
                 pieces.append(piece)
                 attempt.reads += 1
                 size += len(piece)
-                if attempt.reads == reads or size > _MAX_BYTES:
+                if attempt.reads == reads:
+                    break
+                if size > _MAX_BYTES:
+                    attempt.code, attempt.detail = "stream.endless", f"more than {_MAX_BYTES >> 20} MB"
                     break
         finally:
             attempt.body = b"".join(pieces)
             response.abort()
+
+
+def _seconds_of(text: str) -> float:
+    """-1 for a date and for anything else that is no number of seconds."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        return -1.0
+    return seconds if math.isfinite(seconds) else -1.0
 
 
 class _Answer:

@@ -7,7 +7,7 @@ import json
 import jsonschema_rs
 
 from ..types import Tool
-from .questions import ask, named
+from .questions import ask
 from .session import CheckSession
 from .tool_schemas import schema_tools
 from .wire.frames import SeenCall
@@ -24,7 +24,9 @@ async def run(session: CheckSession) -> None:
     for number, (family, tool) in enumerate(schema_tools(is_quick=session.is_quick)):
         name = f"schema {family}"
         prompt = f"Call the tool {tool.name} with example data."
-        found = await session.ask(ask(session.model, prompt, (tool,), named(tool), stream=number % 2 == 1), name)
+        found = await session.ask(
+            ask(session.model, prompt, (tool,), session.force(tool), stream=number % 2 == 1), name
+        )
         if found.refusal:
             count.refused += 1
             found.log.add("schema.refused", family, found.refusal)
@@ -32,12 +34,13 @@ async def run(session: CheckSession) -> None:
             continue
         if found.answer is None or not found.answer.calls:
             count.no_call += 1
-            found.log.add("schema.no_call", family, found.answer.text[:120] if found.answer else found.attempt.detail)
+            if not found.has_faults:
+                found.log.add("schema.no_call", family, found.answer.text[:120] if found.answer else "no answer")
             session.add(name, "schema", [found])
             continue
         bucket, detail = judge_call(found.answer.calls[0], tool)
         setattr(count, bucket, getattr(count, bucket) + 1)
-        if bucket in _CODES:
+        if bucket in _CODES and not found.has_faults:
             found.log.add(_CODES[bucket], family, detail)
         session.add(name, "schema", [found])
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+
+from msgspec.structs import replace
 
 from ..types import ToolChoice
 from .deviations import DeviationLog
 from .endpoint import HttpAttempt
-from .questions import NO_ARGUMENTS, RESULT, TIME, WEATHER, ask, named, with_results
+from .questions import NO_ARGUMENTS, RESULT, TIME, WEATHER, ask, with_results
 from .results import Outcome
 from .session import CheckSession, ProbeAnswer
 
 _HELLO = "Reply with one short sentence about the sea."
 _WEATHER = "What is the weather in Paris? Call the tool get_weather."
-_BOTH = "What is the weather in Paris, and what time is it in Tokyo? Call both tools in one answer."
+_BOTH = "What is the weather in Paris, and what time is it in Tokyo? Call get_weather and get_time, both in one answer."
 _UNICODE = "What is the weather in Zürich? Call the tool get_weather with the city Zürich (東京 🌧)."
+_MANGLED = tuple(letter.encode().decode("latin-1") for letter in ("ü", "東", "京"))
 _AT_ONCE = 4
+_STALLS = ("http.stalled", "stream.endless")
 _FEW_TOKENS = 16
 _LARGE = 200_000
 
@@ -43,45 +48,84 @@ async def _text(session: CheckSession) -> bool:
     """Whether the endpoint answers at all."""
     whole = await session.ask(ask(session.model, _HELLO), "text")
     if whole.answer is None:
-        whole.log.add(whole.attempt.code or "http.status", "answer", whole.refusal or whole.attempt.detail)
+        code = "http.redirect" if 300 <= whole.attempt.status < 400 else "http.status"
+        whole.log.add(whole.attempt.code or code, "answer", whole.refusal or whole.attempt.detail)
         session.add("text", "wire", [whole])
         return False
+    _expect_content(whole)
     session.add("text", "wire", [whole])
+    if "body.html" in whole.log.found:
+        return False
     streamed = await session.ask(ask(session.model, _HELLO, stream=True), "streamed text")
     if streamed.refusal:
         streamed.log.add("http.status", "answer", streamed.refusal)
     elif streamed.answer is not None and streamed.answer.usage is None and whole.answer.usage is not None:
-        is_known = "usage.wrong" in streamed.log.found
         streamed.log.found.pop("usage.missing", None)
-        streamed.log.expect(is_known, "usage.lost_in_stream", "end")
+        streamed.log.expect(streamed.has_faults, "usage.lost_in_stream", "end")
+    if whole.answer.text and streamed.answer is not None:
+        is_lost = not streamed.answer.text and not streamed.answer.has_reasoning and not streamed.has_faults
+        streamed.log.expect(not is_lost, "stream.differs", "text", "whole: text, streamed: none")
     session.add("streamed text", "wire", [streamed])
     return True
+
+
+def _expect_content(found: ProbeAnswer) -> None:
+    """Only where nothing else explains an answer without content."""
+    answer = found.answer
+    if answer is None or answer.text.strip() or answer.calls or answer.has_reasoning or answer.finish == "length":
+        return
+    if not found.has_faults:
+        found.log.add("body.no_content", "answer", f"finish reason {answer.finish}")
 
 
 async def _forced_call(session: CheckSession) -> None:
     answers: list[ProbeAnswer] = []
     for is_stream in (False, True):
         name = "streamed forced call" if is_stream else "forced call"
-        request = ask(session.model, _UNICODE, (WEATHER, TIME), named(WEATHER), stream=is_stream)
+        tools = (WEATHER, TIME) if session.force_mode == "named" else (WEATHER,)
+        request = ask(session.model, _UNICODE, tools, session.force(WEATHER), stream=is_stream)
         found = await session.ask(request, name)
-        if found.refusal:
-            await _refused_choice(session, found, name, is_stream)
+        if found.refusal and not await _refused_choice(session, found, name, is_stream):
             return
+        if found.refusal:
+            found = await session.ask(replace(request, tools=(WEATHER,), tool_choice=session.force(WEATHER)), name)
         answers.append(found)
-        if found.answer is not None and not found.answer.calls and not found.answer.error:
+        _expect_letters(found)
+        if found.answer is not None and not found.answer.calls and not found.has_faults:
             found.log.add("schema.no_call", "calls", found.answer.text[:120])
     whole, streamed = (bool(one.answer and one.answer.calls) for one in answers)
-    if whole != streamed:
+    if whole != streamed and not any(one.has_faults for one in answers):
         answers[1].log.add("stream.differs", "calls", f"whole: {whole}, streamed: {streamed}")
     session.add("forced call", "wire", answers)
 
 
-async def _refused_choice(session: CheckSession, found: ProbeAnswer, name: str, is_stream: bool) -> None:
-    """The server refuses the choice, or tools as such."""
+def _expect_letters(found: ProbeAnswer) -> None:
+    """Text that was decoded as Latin-1 and encoded again."""
+    if found.answer is not None:
+        text = "".join([found.answer.text, *(_unescaped(call.arguments) for call in found.answer.calls)])
+        wrong = [letter for letter in _MANGLED if letter in text]
+        found.log.expect(not wrong, "body.encoding", "text", f"found {wrong} for letters of the request")
+
+
+def _unescaped(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), ensure_ascii=False)
+    except ValueError:
+        return arguments
+
+
+async def _refused_choice(session: CheckSession, found: ProbeAnswer, name: str, is_stream: bool) -> bool:
+    """The server refuses the choice, or tools as such. Whether it can force a call in another way."""
+    required = ask(session.model, _WEATHER, (WEATHER,), ToolChoice(mode="required"), stream=is_stream)
+    is_accepted = session.force_mode == "named" and not (await session.ask(required, name)).refusal
+    if is_accepted:
+        session.force_mode = "required"
+        return True
     plain = await session.ask(ask(session.model, _WEATHER, (WEATHER,), stream=is_stream), name)
-    code = "tools.refused" if plain.refusal else "choice.refused"
+    code = "http.status" if is_stream else "tools.refused" if plain.refusal else "choice.refused"
     found.log.add(code, "request", found.refusal)
     session.add("forced call", "wire", [found], outcome="unsupported" if code == "tools.refused" else None)
+    return False
 
 
 async def _chosen_call(session: CheckSession) -> None:
@@ -90,7 +134,7 @@ async def _chosen_call(session: CheckSession) -> None:
         for is_stream, name in ((False, "call"), (True, "streamed call"))
     ]
     is_tested = any(one.answer is not None and one.answer.calls for one in answers)
-    is_faulty = any(deviation.is_fault for one in answers for deviation in one.log.found.values())
+    is_faulty = any(one.has_faults for one in answers)
     outcome: Outcome | None = None if is_tested or is_faulty else "untested"
     session.add("call", "wire", answers, outcome=outcome, note="" if is_tested else "the model made no call")
 
@@ -101,7 +145,7 @@ async def _two_calls(session: CheckSession) -> None:
         request = ask(session.model, _BOTH, (WEATHER, TIME), parallel_calls=True, stream=is_stream)
         answers.append(await session.ask(request, name))
     most = max(len(one.answer.calls) if one.answer is not None else 0 for one in answers)
-    is_faulty = any(deviation.is_fault for one in answers for deviation in one.log.found.values())
+    is_faulty = any(one.has_faults for one in answers)
     is_tested = most > 1 or is_faulty
     session.add(
         "two calls",
@@ -114,7 +158,7 @@ async def _two_calls(session: CheckSession) -> None:
 
 async def _no_arguments(session: CheckSession) -> None:
     """Clients parse the arguments of a call without arguments, so they must be an empty object."""
-    request = ask(session.model, "List the files.", (NO_ARGUMENTS,), named(NO_ARGUMENTS), stream=True)
+    request = ask(session.model, "List the files.", (NO_ARGUMENTS,), session.force(NO_ARGUMENTS), stream=True)
     found = await session.ask(request, "call without arguments")
     if found.refusal or found.answer is None or not found.answer.calls:
         session.add("call without arguments", "wire", [found], outcome="untested", note="no call was made")
@@ -126,13 +170,14 @@ async def _no_arguments(session: CheckSession) -> None:
 
 
 async def _results(session: CheckSession) -> None:
-    answers = []
+    answers: list[ProbeAnswer] = []
     for is_stream, name in ((False, "result"), (True, "streamed result")):
         first = ask(session.model, _WEATHER, (WEATHER, TIME), stream=is_stream)
         request = with_results(first, (("get_weather", {"city": "Paris"}, RESULT),))
         found = await session.ask(request, name)
         if found.refusal:
-            found.log.add("history.refused", "request", found.refusal)
+            is_stream_refused = is_stream and not answers[0].refusal
+            found.log.add("http.status" if is_stream_refused else "history.refused", "request", found.refusal)
         answers.append(found)
     two = with_results(
         ask(session.model, _BOTH, (WEATHER, TIME)),
@@ -167,9 +212,7 @@ async def _errors(session: CheckSession) -> None:
             is_error = session.is_error_form(attempt)
             found.log.add("body.error" if is_error else "error.accepted", "status", attempt.status)
         else:
-            found.log.expect(
-                session.is_error_form(attempt), "error.form", "body", attempt.body[:120].decode("utf-8", "replace")
-            )
+            session.check_error(attempt, found.log)
             found.log.expect(attempt.status < 500, "error.status", "status", attempt.status)
     session.add("errors", "wire", answers)
 
@@ -187,7 +230,7 @@ async def _disconnect(session: CheckSession) -> None:
     request = ask(session.model, "Count from 1 to 200, with a comma after each number.", stream=True, max_tokens=800)
     await session.endpoint.post(session.endpoint.encode(request), is_stream=True, reads=1)
     after = await session.ask(ask(session.model, _HELLO), "request after a disconnect")
-    if after.answer is None:
+    if after.answer is None and after.attempt.code not in _STALLS:
         after.log.found.clear()
         after.log.add("http.after_disconnect", "answer", after.refusal or after.attempt.detail)
     session.add("disconnect", "wire", [after])
@@ -196,8 +239,12 @@ async def _disconnect(session: CheckSession) -> None:
 async def _at_once(session: CheckSession) -> None:
     requests = [ask(session.model, f"Reply with the word number{index}.", max_tokens=30) for index in range(_AT_ONCE)]
     answers = await asyncio.gather(*(session.ask(request, "simultaneous requests") for request in requests))
-    for found in answers:
-        if found.answer is None and found.attempt.status != 429:
+    for index, found in enumerate(answers):
+        text = found.answer.text if found.answer is not None else ""
+        others = [f"number{other}" for other in range(_AT_ONCE) if other != index and f"number{other}" in text]
+        if others and f"number{index}" not in text:
+            found.log.add("http.concurrency", "text", f"found {others[0]}, expected number{index}")
+        if found.answer is None and found.attempt.status != 429 and found.attempt.code not in _STALLS:
             found.log.found.clear()
             found.log.add("http.concurrency", "answer", found.refusal or found.attempt.detail)
     session.add("simultaneous requests", "wire", answers)
@@ -209,6 +256,8 @@ async def _token_limit(session: CheckSession) -> None:
     is_full = found.answer is not None and found.answer.usage is not None and found.answer.usage[1] >= _FEW_TOKENS
     if found.answer is not None and is_full and found.answer.finish not in ("length", ""):
         found.log.add("finish.unused", "finish reason", found.answer.finish)
+    count = len(re.findall(r"\d+", found.answer.text)) if found.answer is not None else 0
+    found.log.expect(count < 3 * _FEW_TOKENS, "limit.ignored", "text", f"{count} numbers for {_FEW_TOKENS} tokens")
     is_refused = bool(found.refusal)
     session.add("token limit", "wire", [found], outcome="unsupported" if is_refused else None, note=found.refusal)
 
@@ -231,7 +280,5 @@ async def _large_request(session: CheckSession) -> None:
     if attempt.code in ("http.cut", "http.invalid", "http.stalled"):
         found.log.add("http.large_request", "connection", attempt.detail)
     elif attempt.is_refused:
-        found.log.expect(
-            session.is_error_form(attempt), "error.form", "body", attempt.body[:120].decode("utf-8", "replace")
-        )
+        session.check_error(attempt, found.log)
     session.add("large request", "wire", [found], note=f"{_LARGE // 1000} KB: status {attempt.status}")

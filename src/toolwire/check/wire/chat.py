@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..deviations import DeviationLog
-from .frames import DONE, SeenAnswer, SeenCall, SeenEvent, events, json_object, usage_of
+from .frames import DONE, PieceLog, SeenAnswer, SeenCall, SeenEvent, events, json_object, usage_of
 
 _FINISH = {
     "stop": "stop",
@@ -14,6 +14,12 @@ _FINISH = {
     "content_filter": "content_filter",
     "function_call": "calls",
 }
+_MEMBERS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
+    ("id", str),
+    ("object", str),
+    ("created", (int, float)),
+    ("model", str),
+)
 _USAGE = ("prompt_tokens", "completion_tokens")
 
 
@@ -54,8 +60,6 @@ def read_stream(raw: bytes, log: DeviationLog) -> SeenAnswer:
     found = events(raw, log)
     if not found:
         return answer
-    if not any(event.data.strip() == DONE for event in found):
-        log.add("stream.done_missing", "end")
     reader = _StreamReader(answer, log)
     is_done = False
     for event in found:
@@ -66,6 +70,7 @@ def read_stream(raw: bytes, log: DeviationLog) -> SeenAnswer:
         elif event.value is not None:
             reader.read(event, event.value)
     if not answer.error:
+        log.expect(is_done, "stream.done_missing", "end")
         reader.close()
     return answer
 
@@ -76,6 +81,8 @@ class _StreamReader:
         self._log = log
         self._id: object = None
         self._calls: dict[int, SeenCall] = {}
+        self._text_pieces = PieceLog()
+        self._argument_pieces: dict[int, PieceLog] = {}
         self._has_finished = False
 
     def read(self, event: SeenEvent, chunk: dict[str, Any]) -> None:
@@ -106,6 +113,8 @@ class _StreamReader:
             self._log.add("call.index_gap", "tool_calls", sorted(self._calls))
         if not self._answer.finish:
             self._log.add("finish.missing", "end")
+        for pieces in (self._text_pieces, *self._argument_pieces.values()):
+            pieces.check(self._log, "fragments")
         _check_calls(self._answer, self._log)
         _check_end(self._answer, self._log)
 
@@ -124,6 +133,8 @@ class _StreamReader:
         if isinstance(content, str) and content:
             self._answer.text += content
             self._answer.pieces += 1
+            self._text_pieces.add(content)
+        self._answer.has_reasoning |= bool(delta.get("reasoning_content") or delta.get("reasoning"))
         if delta.get("function_call"):
             log.add("call.legacy", where)
         if isinstance(calls, list):
@@ -131,7 +142,7 @@ class _StreamReader:
                 self._read_fragment(fragment, where)
         elif calls is not None:
             log.add("body.member_type", f"{where}.delta.tool_calls", calls)
-        if choice.get("finish_reason") is not None:
+        if choice.get("finish_reason"):  # older servers send "" before the end
             if self._has_finished and _FINISH.get(choice["finish_reason"]) != self._answer.finish:
                 log.add("finish.changes", where, choice["finish_reason"])
             self._has_finished = True
@@ -160,6 +171,7 @@ class _StreamReader:
         if isinstance(arguments, str):
             call.arguments += arguments
             self._answer.pieces += bool(arguments)
+            self._argument_pieces.setdefault(index, PieceLog()).add(arguments)
         else:
             log.expect(arguments is None, "call.arguments_type", where, arguments)
 
@@ -176,6 +188,12 @@ class _StreamReader:
 
 def _read_message(message: dict[str, Any], answer: SeenAnswer, log: DeviationLog) -> None:
     content = message.get("content")
+    answer.has_reasoning = bool(message.get("reasoning_content") or message.get("reasoning"))
+    role = message.get("role")
+    if role is None:
+        log.add("body.member_missing", "message.role")
+    else:
+        log.expect(role == "assistant", "body.member_type", "message.role", role)
     if isinstance(content, str):
         answer.text = content
     else:
@@ -213,7 +231,7 @@ def _check_calls(answer: SeenAnswer, log: DeviationLog) -> None:
 
 
 def _check_members(value: dict[str, Any], kind: str, log: DeviationLog) -> None:
-    for member, expected in (("id", str), ("object", str), ("created", int), ("model", str)):
+    for member, expected in _MEMBERS:
         if value.get(member) is None:
             log.add("body.member_missing", member)
         elif not isinstance(value[member], expected):

@@ -29,7 +29,27 @@ class SeenAnswer(Struct, kw_only=True):
     finish: str = ""
     usage: tuple[int, int] | None = None
     error: str = ""  # sent in place of the answer
+    has_reasoning: bool = False
     pieces: int = 0  # of text and arguments that a stream sent
+
+
+class PieceLog:
+    """Finds servers that send everything so far in each fragment, instead of what is new."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._count = 0
+        self._is_growing = True
+
+    def add(self, piece: str) -> None:
+        if piece:
+            self._is_growing = self._is_growing and len(piece) > len(self._last) and piece.startswith(self._last)
+            self._count += 1
+            self._last = piece
+
+    def check(self, log: DeviationLog, where: str) -> None:
+        if self._is_growing and self._count > 2:
+            log.add("stream.cumulative", where, self._last[:80])
 
 
 class SeenEvent(Struct, kw_only=True):
@@ -52,7 +72,7 @@ def json_object(raw: bytes, log: DeviationLog, where: str = "body") -> dict[str,
         return None
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         log.add("body.not_json", where, f"{error}: {text[:80]}")
         return None
     if not isinstance(value, dict):
@@ -117,7 +137,7 @@ def _event(block: str, number: int, log: DeviationLog) -> SeenEvent | None:
 def _value(lines: list[str], event: SeenEvent, log: DeviationLog) -> dict[str, Any] | None:
     try:
         value = json.loads(event.data)
-    except ValueError:
+    except (ValueError, RecursionError):
         if len(lines) > 1 and all(line.startswith(("{", DONE)) for line in lines):
             log.add("stream.framing", event.where, "two events without a blank line between them")
         else:
@@ -143,6 +163,7 @@ def usage_of(
         log.add("usage.wrong", where, usage)
         return None
     counted = usage[names[0]], usage[names[1]]
+    # Some providers count reasoning only in the total.
     if total and usage.get(total) is not None and (not is_count(usage[total]) or usage[total] < sum(counted)):
         log.add("usage.wrong", where, usage)
     return counted

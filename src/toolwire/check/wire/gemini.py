@@ -104,6 +104,7 @@ def _read_part(part: object, answer: SeenAnswer, log: DeviationLog, where: str) 
         answer.calls.append(SeenCall(id=str(call.get("id") or ""), name=str(call.get("name") or ""), arguments=text))
         answer.pieces += 1
     elif isinstance(part.get("text"), str):
+        answer.has_reasoning |= part.get("thought") is True
         if not part.get("thought"):
             answer.text += part["text"]
             answer.pieces += 1

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ..deviations import DeviationLog
-from .frames import SeenAnswer, SeenCall, SeenEvent, events, is_count, json_object, usage_of
+from .frames import PieceLog, SeenAnswer, SeenCall, SeenEvent, events, is_count, json_object, usage_of
 
 _FINISH = {
     "end_turn": "stop",
@@ -85,6 +85,7 @@ class _StreamReader:
         self._next = 0
         self._call: SeenCall | None = None
         self._input_tokens: int | None = None
+        self._pieces = PieceLog()
 
     def read(self, event: SeenEvent, value: dict[str, Any]) -> None:
         log, kind = self._log, value.get("type")
@@ -145,6 +146,8 @@ class _StreamReader:
         kind = str(block.get("type"))
         self._open = (index if isinstance(index, int) else self._next - 1), kind
         self._call = None
+        self._pieces = PieceLog()
+        self._answer.has_reasoning |= kind in ("thinking", "redacted_thinking")
         if kind == "tool_use":
             self._call = SeenCall(id=str(block.get("id") or ""), name=str(block.get("name") or ""))
             self._answer.calls.append(self._call)
@@ -172,10 +175,12 @@ class _StreamReader:
         if kind == "text_delta" and log.expect(isinstance(delta.get("text"), str), "body.member_type", where, delta):
             self._answer.text += delta["text"]
             self._answer.pieces += 1
+            self._pieces.add(delta["text"])
         elif kind == "input_json_delta":
             text = delta.get("partial_json")
             if log.expect(isinstance(text, str), "call.arguments_type", where, text) and self._call is not None:
                 self._call.arguments += str(text)
+                self._pieces.add(str(text))
                 self._answer.pieces += bool(text)
 
     def _content_block_stop(self, value: dict[str, Any], where: str) -> None:
@@ -185,6 +190,7 @@ class _StreamReader:
             self._log.add("stream.index", where, f"found {value.get('index')}, expected {self._open[0]}")
         if self._call is not None and not self._call.arguments:
             self._call.arguments = "{}"  # a call without arguments has no delta
+        self._pieces.check(self._log, where)
         self._open = self._call = None
 
     def _message_delta(self, value: dict[str, Any], where: str) -> None:
@@ -204,7 +210,6 @@ class _StreamReader:
             self._answer.usage = tokens, usage["output_tokens"]
 
     def _message_stop(self, value: dict[str, Any], where: str) -> None:
-        self._log.expect(self._has_delta, "stream.order", where, "no message_delta before message_stop")
         self._has_ended = True
 
 
@@ -230,6 +235,8 @@ def _read_block(block: object, answer: SeenAnswer, log: DeviationLog, where: str
     if block["type"] == "text":
         if log.expect(isinstance(block.get("text"), str), "body.member_type", f"{where}.text", block.get("text")):
             answer.text += block["text"]
+    elif block["type"] in ("thinking", "redacted_thinking"):
+        answer.has_reasoning = True
     elif block["type"] == "tool_use":
         given = block.get("input")
         if "input" not in block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..deviations import DeviationLog
-from .frames import DONE, SeenAnswer, SeenCall, SeenEvent, events, is_count, json_object, usage_of
+from .frames import DONE, PieceLog, SeenAnswer, SeenCall, SeenEvent, events, is_count, json_object, usage_of
 
 _USAGE = ("input_tokens", "output_tokens")
 _ENDS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed"}
@@ -59,6 +59,8 @@ class _Item:
         self.text = ""
         self.arguments = ""
         self.is_done = False
+        self.has_part = False
+        self.pieces = PieceLog()
 
 
 class _StreamReader:
@@ -94,6 +96,9 @@ class _StreamReader:
                 self._add(item)
         for index, item in self._items.items():
             log.expect(item.is_done, "stream.end_missing", f"item {index}", "no response.output_item.done")
+            item.pieces.check(log, f"item {index}")
+            if item.text and not item.has_part:
+                log.add("stream.part_missing", f"item {index}", "no response.content_part.added")
         if sorted(self._items) != list(range(len(self._items))):
             log.add("stream.index", "output_index", sorted(self._items))
 
@@ -155,11 +160,13 @@ class _StreamReader:
             log.add("stream.id_changes", where, f"{item.id} and {value['item_id']}")
         if item.is_done:
             log.add("stream.order", where, f"{kind} after the end of its item")
+        item.has_part = item.has_part or kind == "response.content_part.added"
         if kind.endswith(".delta"):
             delta = value.get("delta")
             if not log.expect(isinstance(delta, str), "body.member_type", f"{where}.delta", delta):
                 return
             self._answer.pieces += 1
+            item.pieces.add(str(delta))
             if "arguments" in kind:
                 item.arguments += str(delta)
             elif "output_text" in kind:
@@ -187,6 +194,7 @@ class _StreamReader:
             if not output:
                 for item in self._items.values():
                     self._add(item)
+                self._answer.finish = "calls" if self._answer.calls else self._answer.finish
 
     def _add(self, item: _Item) -> None:
         given = item.item
@@ -253,6 +261,8 @@ def _read_item(item: object, answer: SeenAnswer, log: DeviationLog, where: str) 
             arguments = ""
         call = SeenCall(id=str(item.get("call_id") or ""), name=str(item.get("name") or ""), arguments=arguments)
         answer.calls.append(call)
+    elif item["type"] == "reasoning":
+        answer.has_reasoning = True
     elif item["type"] == "message":
         if log.expect(isinstance(item.get("content"), list), "body.structure", f"{where}.content", "expected a list"):
             answer.text += _text_of(item)

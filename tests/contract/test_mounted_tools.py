@@ -83,13 +83,25 @@ def test_a_client_without_tools_gets_them_too(stage: Stage, client: str) -> None
     assert text.text == "Done."  # type: ignore[union-attr]  # a text
 
 
-def test_a_call_of_the_client_beside_one_of_the_gateway_ends_the_answer(stage: Stage) -> None:
+@pytest.mark.parametrize(("client", "backend"), PAIRS)
+def test_a_call_of_the_client_ends_the_answer_and_the_model_remembers_the_others(
+    stage: Stage, client: str, backend: str
+) -> None:
+    model, user = f"both-{client}", HistoryEntry("user", "hi")
     own = ("call_2", "weather", ['{"city": "Oslo"}'])
-    play = calls_play("chat", echo(a=1), own)
-    [call] = answered("chat", stage.ask("chat", "chat", talk("chat"), play, model="both"))
-    assert isinstance(call, ToolCall)
+    plays = [calls_play(backend, echo(a=1)), calls_play(backend, ("call_3", "box__echo", ['{"a": 2}']), own)]
+    parts = answered(client, stage.ask(client, backend, talk(client, user), *plays, model=model))
+    [call] = [part for part in parts if isinstance(part, ToolCall)]
     assert call.name == "weather"
-    assert len(stage.received("both")) == 1
+    history = (user, HistoryEntry("call", call.raw, call.id, call.name), HistoryEntry("result", "rain", call.id))
+    answered(client, stage.ask(client, backend, talk(client, *history), text_play(backend), model=model))
+    [sent] = requests(stage, backend, model, 1)
+    assert [(name, arguments) for _, name, arguments in sent.calls] == [
+        ("box__echo", {"a": 1}),
+        ("box__echo", {"a": 2}),
+        ("weather", {"city": "Oslo"}),
+    ]
+    assert sent.results == [call_id for call_id, *_ in sent.calls]
 
 
 def test_an_image_follows_the_media_policy(stage: Stage) -> None:

@@ -21,6 +21,7 @@ from ...types import Loss, RecurringTools
 from ..job import Job
 from .approvals import ApprovedCalls
 from .offer import CallRate, MountedOffer, MountedTool, approval_of, is_for
+from .rounds import PastRounds
 from .tools import CallRunner, MountedTools
 
 _MOST_OFFERS = 64
@@ -36,6 +37,7 @@ class MountedServers:
         self._numbers = count(1)
         self._rate = CallRate(clock)
         self._approved = ApprovedCalls()
+        self._rounds = PastRounds()
         self._schemas = Schemas()
 
     def start(self) -> None:
@@ -73,7 +75,8 @@ class MountedServers:
             job.losses.append(Loss("mcp.tools", "tools", why))
             offer = offer.without(taken)
         run = partial(CallRunner(self._schemas, self._rate, job.record.key).run, may_repair=False)
-        messages = await self._approved.applied(job.request.messages, offer, job.owner, run)
+        messages = self._rounds.restored(job.request.messages, job.owner)
+        messages = await self._approved.applied(messages, offer, job.owner, run)
         job.mounted = offer
         request = replace(job.request, tools=tools, messages=messages, has_new_tools=True)
         job.change(request, "the gateway adds tools of its MCP servers")
@@ -83,7 +86,9 @@ class MountedServers:
         runner = CallRunner(self._schemas, self._rate, job.record.key)
         names = ToolOffer(job.offered, job.names)
         may_repair = job.guard in ("repair", "retry")
-        return MountedTools(offer, names, runner, job.received.tool_choice, decoder, may_repair=may_repair)
+        remember = partial(self._rounds.add, job.owner, job.request.messages)
+        choice = job.received.tool_choice
+        return MountedTools(offer, names, runner, choice, decoder, may_repair=may_repair, remember=remember)
 
     def _servers_for(self, job: Job) -> list[tuple[McpServerConfig, MountedServer]]:
         names = job.received.model, f"{job.backend.name}/{job.model}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import aclosing
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -14,10 +16,12 @@ from ...calls.validation import ToolOffer
 from ...events import Event, Noted
 from ...tools.base import Output
 from ...tools.runner import Bounds, FinishedCall, run_all
-from ...types import JsonObject, Loss, Request, Text, Tool, ToolCall, ToolChoice
+from ...types import JsonObject, Loss, Message, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
 from ...wire.exact_json import encode
 from ..gateway_tools import GatewayTools, Place, StartedCall, ToolOutcome, choice_without, unforced
 from .offer import CallRate, MountedOffer, MountedTool
+
+Remember: TypeAlias = Callable[[list[ToolCall], tuple[Message, ...]], None]
 
 
 class CallRunner:
@@ -47,7 +51,8 @@ class CallRunner:
 
 
 class MountedTools(GatewayTools):
-    """The mounted tools of one request. names: finds a tool by the name that the model uses. choice: the client's."""
+    """The mounted tools of one request. names: finds a tool by the name that the model uses. choice: the client's. remember: gets the calls
+    that end the answer, and the rounds before them."""
 
     def __init__(
         self,
@@ -58,7 +63,10 @@ class MountedTools(GatewayTools):
         decoder: ArgumentDecoder | None,
         *,
         may_repair: bool,
+        remember: Remember | None = None,
     ) -> None:
+        self._remember = remember
+        self._made: list[Message] = []
         self._offer = offer
         self._names = names
         self._runner = runner
@@ -94,6 +102,10 @@ class MountedTools(GatewayTools):
         self._calls[server.name] += 1
         return StartedCall(self._run(mounted, call, is_left=self._calls[server.name] <= server.max_calls))
 
+    def end(self, calls: list[ToolCall]) -> None:
+        if calls and self._made and self._remember is not None:
+            self._remember(calls, tuple(self._made))
+
     def _mounted(self, name: str) -> MountedTool | None:
         """None for a tool of the client, and for one that may not be called now."""
         tool = self._names.tool(name)
@@ -112,6 +124,9 @@ class MountedTools(GatewayTools):
             return ToolOutcome(parts=(Text(text=text),), is_error=True, is_refused=True)
         decoded = call if self._decoder is None else self._decoder.call(call)
         output = await self._runner.run(mounted, decoded, may_repair=self._may_repair)
+        made = replace(decoded, name=name, namespace="")
+        result = ToolResult(call_id=made.id, parts=output.parts, is_error=output.is_error, name=name)
+        self._made += [Message(role="assistant", parts=(made,)), Message(role="tool", parts=(result,))]
 
         def show() -> list[Event]:
             return [Noted(note=Loss("mcp.call", f"call {name}", "it failed, and the model got the error"))]

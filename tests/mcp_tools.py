@@ -1,4 +1,4 @@
-"""500 tools recorded from public MCP servers, and 200 questions with the tools that answer them.
+"""500 tools recorded from public MCP servers, and two sets of questions with the tools that answer them.
 
 mcp_tools.json names the package, version and licence (MIT or Apache-2.0) of each server. Its texts are shortened: 320 characters of a
 description, 80 of the description of a member. A question names several tools where servers have the same one.
@@ -35,11 +35,17 @@ def recorded_tools() -> tuple[Tool, ...]:
 
 @cache
 def questions() -> tuple[Question, ...]:
-    lines = (_FOLDER / "questions.tsv").read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t") for line in lines]
-    return tuple(
-        Question(
-            text, frozenset(f"mcp__{name.replace('/', '__')}" for name in names.split(",")), place % 10 in (2, 5, 8)
-        )
-        for place, (text, names) in enumerate(rows)
-    )
+    rows = _rows("questions.tsv")
+    return tuple(Question(text, answers, place % 10 in (2, 5, 8)) for place, (text, answers) in enumerate(rows))
+
+
+@cache
+def fresh_questions() -> tuple[Question, ...]:
+    """100 questions that were written after the ranking was finished, in colloquial words. Nothing may be tuned with them."""
+    return tuple(Question(text, answers, is_held_out=True) for text, answers in _rows("fresh_questions.tsv"))
+
+
+def _rows(file: str) -> list[tuple[str, frozenset[str]]]:
+    lines = (_FOLDER / file).read_text(encoding="utf-8").splitlines()
+    pairs = (line.split("\t") for line in lines)
+    return [(text, frozenset(f"mcp__{name.replace('/', '__')}" for name in names.split(","))) for text, names in pairs]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.mcp_tools import Question, questions, recorded_tools
+from tests.mcp_tools import Question, fresh_questions, questions, recorded_tools
 from toolwire.calls.search.index import ToolIndex, ToolIndexes
 from toolwire.types import Tool
 
@@ -66,6 +66,15 @@ def test_the_right_tool_of_500_is_among_the_first_ten() -> None:
     assert len(asked) == 200
     assert recall(asked) >= 0.95
     assert recall([question for question in asked if question.is_held_out]) >= 0.93
+
+
+def test_most_questions_in_other_words_find_their_tool() -> None:
+    """Measured: 78 %. BM25 finds no tool whose definition shares no word with the question."""
+    asked = list(fresh_questions())
+    names = {tool.name for tool in recorded_tools()}
+    assert len(asked) == 100
+    assert all(question.answers <= names for question in asked)
+    assert recall(asked) >= 0.78
 
 
 @pytest.mark.slow

@@ -72,6 +72,11 @@ def test_the_gateway_runs_the_call_inside_the_request(stage: Stage, client: str,
     [(call_id, name, arguments)] = second.calls
     assert (name, arguments, second.results) == ("box__echo", {"word": "mellon"}, [call_id])
     assert '{\\"word\\": \\"mellon\\"}' in results(second).replace("\\\\", "\\")
+    later = (HistoryEntry("user", "hi"), HistoryEntry("assistant", text.text), HistoryEntry("user", "Which word?"))
+    answered(client, stage.ask(client, backend + variant, talk(client, *later), text_play(backend), model=model))
+    [third] = requests(stage, backend, model, 1)
+    assert [(name, arguments) for _, name, arguments in third.calls] == [("box__echo", {"word": "mellon"})]
+    assert third.results == [call_id for call_id, *_ in third.calls]
 
 
 @pytest.mark.parametrize("client", NAMES)

@@ -49,6 +49,7 @@ class Counter(GatewayTools):
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.ended: list[ToolCall] = []
+        self.text = ""
 
     def begin(self, request: Request) -> Request:
         return request
@@ -63,8 +64,8 @@ class Counter(GatewayTools):
         self.calls.append(call.id)
         return StartedCall(self._count(len(self.calls)))
 
-    def end(self, calls: list[ToolCall]) -> None:
-        self.ended = calls
+    def end(self, calls: list[ToolCall], text: str) -> None:
+        self.ended, self.text = calls, text
 
     async def _count(self, number: int) -> ToolOutcome:
         return ToolOutcome(parts=(Text(text=str(number)),), is_refused=number > 2)
@@ -88,7 +89,7 @@ def test_the_client_sees_one_answer_without_the_gateways_calls() -> None:
     assert answer.parts_of(0) == (Text(text="a"), Text(text="b"), call("own", "2"))
     assert answer.finished.usage == Usage(input=20, output=4)
     assert [local.name for local in reply.local] == ["count"]
-    assert tools.ended == [call("own", "2")]
+    assert (tools.ended, tools.text) == ([call("own", "2")], "ab")
 
 
 def test_the_model_gets_its_call_and_the_result() -> None:

@@ -127,7 +127,7 @@ def test_found_tools_are_remembered_for_their_owner() -> None:
     tools = search(memory, "anna")
     tools.begin(request())
     find(tools, query("convert time zones"))
-    tools.end([made])
+    tools.end([made], "")
     history = (*request().messages, Message(role="assistant", parts=(made,)))
 
     def names(owner: str) -> list[str]:

@@ -78,8 +78,8 @@ class GatewayTools(ABC):
     def start(self, call: ToolCall, place: Place) -> StartedCall:
         """Start a complete call."""
 
-    def end(self, calls: list[ToolCall]) -> None:
-        """The answer is complete. calls: those that the client gets."""
+    def end(self, calls: list[ToolCall], text: str) -> None:
+        """The answer is complete. calls, text: what the client gets of it."""
         return
 
     def count(self, usage: Usage) -> Usage:
@@ -139,6 +139,7 @@ class _RunningAnswer:
         self._tools = tools
         self._tally = tally
         self._ids: set[str] = set()
+        self._text = ""  # of all rounds
         self.rounds = Rounds()
         self.local: list[LocalCall] = []
 
@@ -169,6 +170,7 @@ class _RunningAnswer:
             if answer.finished is None:  # failed or cut
                 return
             self.rounds.add_usage(answer.finished.usage)
+            self._text += "".join(part.text for part in answer.said if isinstance(part, Text))
             if answer.is_last or number == _MOST_ROUNDS - 1:
                 yield [self._ending(answer, answer.finished)]
                 return
@@ -199,7 +201,7 @@ class _RunningAnswer:
         """The end of the answer, with the usage of all rounds."""
         usage = self.rounds.usage
         for tools in self._tools:
-            tools.end(answer.calls)
+            tools.end(answer.calls, self._text)
             usage = usage and tools.count(usage)
         return replace(finished, usage=usage)
 

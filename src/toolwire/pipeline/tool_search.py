@@ -140,7 +140,7 @@ class ToolSearch(GatewayTools):
         self._searches += 1
         return StartedCall(self._find(call, is_left=self._searches <= _USES))
 
-    def end(self, calls: list[ToolCall]) -> None:
+    def end(self, calls: list[ToolCall], text: str) -> None:
         if self._found:
             names = tuple(self._found)
             for call in calls:

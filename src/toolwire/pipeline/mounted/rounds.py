@@ -1,7 +1,7 @@
-"""What the gateway ran before a call of the client's tools: the client's history has its own call, but neither these calls nor their results.
+"""Calls that the gateway ran, and their results, which the client's history does not have: it has only the rest of the answer.
 
-Without them the model would not know that its calls were run, and would repeat them. They are stored in memory, by owner, conversation and id of
-the client's call, and are added again to each later request of the conversation.
+Without them the model would not know in the next request what it has found out, or that its calls were run, and would repeat them. They are
+stored in memory, by owner, conversation and the part of the answer that the client has, and are added again to each later request.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ class PastRounds:
         self._size = 0
 
     def add(
-        self, owner: str, messages: tuple[Message, ...], calls: list[ToolCall], rounds: tuple[Message, ...]
+        self, owner: str, messages: tuple[Message, ...], calls: list[ToolCall], text: str, rounds: tuple[Message, ...]
     ) -> None:
-        """rounds were run after these messages, and before the calls that the client gets."""
+        """rounds were run after these messages. calls, text: what the client gets of the answer."""
         said = blake2b(owner.encode("utf-8", "surrogatepass"))
         for message in messages:
             _read(said, message)
-        for call in calls:
-            key = _key(said, call)
+        for key in _keys(said, calls, text):
             self._size += _size(rounds) - _size(self._rounds.pop(key, ()))
             self._rounds[key] = rounds
         while self._rounds and (len(self._rounds) > _MOST or self._size > self._most_bytes):
@@ -47,7 +46,8 @@ class PastRounds:
             _read(said, message)
             if message.role == "assistant":
                 calls = [part for part in message.parts if isinstance(part, ToolCall)]
-                key = next((key for call in calls if (key := _key(said, call)) in self._rounds), "")
+                text = "".join(part.text for part in message.parts if isinstance(part, Text))
+                key = next((key for key in _keys(said, calls, text) if key in self._rounds), "")
                 if key:
                     self._rounds.move_to_end(key)
                     found += self._rounds[key]
@@ -63,10 +63,15 @@ def _read(said: Any, message: Message) -> None:
                 said.update(part.text.encode("utf-8", "surrogatepass"))
 
 
-def _key(said: Any, call: ToolCall) -> str:
-    whole = said.copy()
-    whole.update(b"\0" + call.id.encode("utf-8", "surrogatepass"))
-    return str(whole.hexdigest())
+def _keys(said: Any, calls: list[ToolCall], text: str) -> list[str]:
+    """An answer is known by the id of any of its calls, or else by its text; clients may change the blanks in it."""
+    marks = [f"call {call.id}" for call in calls] or [f"text {' '.join(text.split())}"]
+    found = []
+    for mark in marks:
+        whole = said.copy()
+        whole.update(b"\0" + mark.encode("utf-8", "surrogatepass"))
+        found.append(str(whole.hexdigest()))
+    return found
 
 
 def _size(rounds: tuple[Message, ...]) -> int:

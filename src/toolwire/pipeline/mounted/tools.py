@@ -21,7 +21,7 @@ from ...wire.exact_json import encode
 from ..gateway_tools import GatewayTools, Place, StartedCall, ToolOutcome, choice_without, unforced
 from .offer import CallRate, MountedOffer, MountedTool
 
-Remember: TypeAlias = Callable[[list[ToolCall], tuple[Message, ...]], None]
+Remember: TypeAlias = Callable[[list[ToolCall], str, tuple[Message, ...]], None]
 
 
 class CallRunner:
@@ -52,7 +52,7 @@ class CallRunner:
 
 class MountedTools(GatewayTools):
     """The mounted tools of one request. names: finds a tool by the name that the model uses. choice: the client's. remember: gets the calls
-    that end the answer, and the rounds before them."""
+    and the text of the answer, and the rounds before them."""
 
     def __init__(
         self,
@@ -102,9 +102,9 @@ class MountedTools(GatewayTools):
         self._calls[server.name] += 1
         return StartedCall(self._run(mounted, call, is_left=self._calls[server.name] <= server.max_calls))
 
-    def end(self, calls: list[ToolCall]) -> None:
-        if calls and self._made and self._remember is not None:
-            self._remember(calls, tuple(self._made))
+    def end(self, calls: list[ToolCall], text: str) -> None:
+        if self._made and self._remember is not None:
+            self._remember(calls, text, tuple(self._made))
 
     def _mounted(self, name: str) -> MountedTool | None:
         """None for a tool of the client, and for one that may not be called now."""

@@ -40,12 +40,12 @@ class FlowBudget:
         self.limit = limit
         self.max_body = max_body
         self.used = 0
-        self.reclaim: Callable[[], None] = lambda: None  # evicts flows that have ended
+        self.reclaim: Callable[[int], None] = lambda size: None  # evicts flows that have ended
 
     def take(self, size: int) -> bool:
         """Reserve memory. False: there is none, because the flows that are still open need all of it."""
         if self.used + size > self.limit:
-            self.reclaim()
+            self.reclaim(size)
             if self.used + size > self.limit:
                 return False
         self.used += size

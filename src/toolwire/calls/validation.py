@@ -76,7 +76,7 @@ class LocalCall(Struct, frozen=True, kw_only=True):
     confinement: str = ""
 
 
-class CallTally(Struct, kw_only=True):
+class CallTally(Struct, kw_only=True, omit_defaults=True):
     """made counts every call of a complete answer, also those that the client never got.
 
     invalid: the arguments did not fit, before any repair. corrected: a later round gave a valid call instead.

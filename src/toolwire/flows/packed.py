@@ -16,7 +16,7 @@ from msgspec import Struct
 from ..calls.ledger.rules import Repair
 from ..dialects.base import Decode
 from ..telemetry import Record
-from ..telemetry.flow_draft import FLOW_COST, FlowBudget, FlowDraft, Gist, WireDraft, WireMessage
+from ..telemetry.flow_draft import FLOW_COST, FlowBudget, FlowDraft, Gist, WireDraft, WireMessage, header_items
 from .gist import gist_of, needs_gist
 from .sealed import SealedFlow
 
@@ -169,13 +169,13 @@ def _pack_wire(wire: WireDraft, client: WireDraft | None = None) -> tuple[Any, .
         wire.dialect,
         wire.method,
         wire.url,
-        wire.headers,
+        header_items(wire.headers),
         wire.opened,
         None if client is not None and wire.body is client.body else wire.body,
         wire.request_size,
         wire.has_cut_request,
         wire.status,
-        wire.reply_headers,
+        header_items(wire.reply_headers),
         wire.times,
         None if client is not None and wire.pieces == client.pieces else wire.pieces,
         wire.size,

@@ -8,7 +8,7 @@ from itertools import accumulate
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..telemetry.flow_draft import FlowDraft, HeaderItems, WireDraft
+from ..telemetry.flow_draft import FlowDraft, Headers, WireDraft, header_items
 from .record import (
     Flow,
     FlowReport,
@@ -168,7 +168,7 @@ def texts_of(draft: FlowDraft) -> Iterator[bytes]:
         yield wire.url.encode("utf-8", "replace")
         bodies.update((wire.body, b"".join(list(wire.pieces))))
         yield wire.error.encode("utf-8", "replace")
-        for name, value in (*wire.headers, *wire.reply_headers):
+        for name, value in (*header_items(wire.headers), *header_items(wire.reply_headers)):
             if not is_hidden(_text(name)):
                 yield value.encode("latin-1", "replace") if isinstance(value, str) else value
     for message in draft.messages:
@@ -216,8 +216,8 @@ def _seal(wire: WireDraft, start: float, redaction: FlowRedaction) -> SealedWire
     )
 
 
-def _headers(headers: HeaderItems, redaction: FlowRedaction) -> list[tuple[str, str]]:
-    named = [(_text(name).lower(), _text(value)) for name, value in headers]
+def _headers(headers: Headers, redaction: FlowRedaction) -> list[tuple[str, str]]:
+    named = [(_text(name).lower(), _text(value)) for name, value in header_items(headers)]
     return [(name, redaction.header(name, value)) for name, value in named]
 
 

@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 HeaderItems: TypeAlias = Sequence[tuple[str | bytes, str | bytes]]
+Headers: TypeAlias = HeaderItems | Mapping[str, str]
 
 CHUNK_COST = 100  # bytes of memory of one piece besides its content
 FLOW_COST = 2000  # of a flow without content
 _STEP = 16 * 1024  # bytes of a body that are reserved at once
 _MAX_EXCHANGES = 40  # of one flow; more are counted
 _MAX_MESSAGES = 2000  # of one flow
+
+
+def header_items(headers: Headers) -> HeaderItems:
+    return tuple(headers.items()) if isinstance(headers, Mapping) else headers
 
 
 class FlowBudget:
@@ -44,12 +49,15 @@ class FlowBudget:
 
     def take(self, size: int) -> bool:
         """Reserve memory. False: there is none, because the flows that are still open need all of it."""
-        if self.used + size > self.limit:
-            self.reclaim(size)
-            if self.used + size > self.limit:
-                return False
+        if self.used + size > self.limit and not self.reclaimed(size):
+            return False
         self.used += size
         return True
+
+    def reclaimed(self, size: int) -> bool:
+        """Whether there is so much memory after old flows were evicted."""
+        self.reclaim(size)
+        return self.used + size <= self.limit
 
 
 _NONE = FlowBudget(0, 0)
@@ -66,7 +74,7 @@ class WireDraft:
     request_size = 0
     has_cut_request = False
     status: int | None = None
-    reply_headers: HeaderItems = ()
+    reply_headers: Headers = ()
     size = 0
     is_cut = False
     error = ""
@@ -77,7 +85,7 @@ class WireDraft:
     _paid = 0  # pieces whose cost is reserved
 
     def __init__(
-        self, budget: FlowBudget, dialect: str, method: str, url: str, headers: HeaderItems, opened: float
+        self, budget: FlowBudget, dialect: str, method: str, url: str, headers: Headers, opened: float
     ) -> None:
         self._budget = budget
         self.dialect = dialect
@@ -92,12 +100,13 @@ class WireDraft:
         self.request_size = size = len(body)
         if size > self._budget.max_body:
             body, self.has_cut_request = body[: self._budget.max_body], True
-        if self._charge(len(body)):
+            size = len(body)
+        if self._charge(size):
             self.body = body
         else:
             self.has_cut_request = True
 
-    def answer(self, status: int, headers: HeaderItems, connected: float = 0.0) -> None:
+    def answer(self, status: int, headers: Headers, connected: float = 0.0) -> None:
         """The head of the reply. connected: when the connection was ready."""
         self.status, self.reply_headers, self.connected = status, headers, connected
         self.answered = time.monotonic()
@@ -135,8 +144,10 @@ class WireDraft:
         return data
 
     def _charge(self, size: int) -> bool:
-        if not self._budget.take(size):
+        budget = self._budget
+        if budget.used + size > budget.limit and not budget.reclaimed(size):
             return False
+        budget.used += size
         self.charged += size
         return True
 
@@ -198,7 +209,10 @@ class FlowDraft:
 
     @property
     def charged(self) -> int:
-        return FLOW_COST + self.client.charged + sum(wire.charged for wire in self.upstream) + self._message_bytes
+        charged = FLOW_COST + self.client.charged + self._message_bytes
+        for wire in self.upstream:
+            charged += wire.charged
+        return charged
 
     @property
     def progress(self) -> int:
@@ -210,7 +224,7 @@ class FlowDraft:
         upstream = self.upstream
         is_stored = len(upstream) < _MAX_EXCHANGES
         budget = self._budget if is_stored else _NONE
-        wire = WireDraft(budget, dialect, method, url, tuple(headers.items()), time.monotonic())
+        wire = WireDraft(budget, dialect, method, url, {**headers}, time.monotonic())
         if is_stored:
             upstream.append(wire)
             wire.request(body)

@@ -30,7 +30,7 @@ class UsageGrant(Protocol):
         """Count what it used instead, before the client gets the end of its answer. Never fails."""
 
 
-class Record(Struct, kw_only=True):
+class Record(Struct, kw_only=True, omit_defaults=True):
     """Filled while the request runs. Contains no text of the conversation and no secret."""
 
     request_id: str = ""

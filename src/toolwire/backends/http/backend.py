@@ -18,7 +18,6 @@ from ...errors import UpstreamError
 from ...offload import LARGE, offload
 from ...profiles import ALL_KINDS, profile_for
 from ...telemetry import flow_draft, wire_trace
-from ...telemetry.flow_draft import FlowDraft
 from ...types import LOOP_HEADER, Loss, Request
 from ...wire.exact_json import object_of
 from ..base import Backend, Model, TokenCount
@@ -218,29 +217,21 @@ class HttpBackend(Backend):
             message = {"headers": dict(headers), "body": wire_trace.read(body) if body else None}
             wire_trace.sent(self.name, f"{method} {url.partition('?')[0]}", message, size=len(body))
         flow = flow_draft.current.get() if method == "POST" else None
-        if flow is None:
+        wire = None if flow is None else flow.exchange(self.dialect, method, url, headers, body)
+        try:
             response = await self._transport.send(method, url, headers, body, timeouts=timeouts)
-        else:
-            response = await self._recorded(flow, url, headers, body, timeouts)
+        except UpstreamError as error:
+            if wire is not None:
+                wire.fail(error)
+            raise
+        if wire is not None:
+            wire.answer(response.status, response.headers, response.started)
+            response.wire = wire
         if wire_trace.active:
             wire_trace.received(self.name, str(response.status), {"headers": dict(response.headers)}, size=0)
         if response.status < 300:
             return response
         raise self._refusal(response, await response.read_all(_MAX_ERROR))
-
-    async def _recorded(
-        self, flow: FlowDraft, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> Response:
-        """The same as Transport.send, and what is sent and read goes to the flow."""
-        wire = flow.exchange(self.dialect, "POST", url, headers, body)
-        try:
-            response = await self._transport.send("POST", url, headers, body, timeouts=timeouts)
-        except UpstreamError as error:
-            wire.fail(error)
-            raise
-        wire.answer(response.status, tuple(response.headers.items()), response.started)
-        response.wire = wire
-        return response
 
     def _refusal(self, response: Response, content: bytes) -> UpstreamError:
         content = self._without_secrets(content)

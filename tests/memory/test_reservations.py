@@ -9,6 +9,7 @@ from toolwire.errors import InternalError
 from toolwire.memory.keys import NamedKey
 from toolwire.memory.reservations import ALIVE_SECONDS, HOLDS, LIVES, KeyLimits, RateLimited
 from toolwire.memory.store.memory import MemoryStore
+from toolwire.telemetry.prices import Price
 from toolwire.types import Usage
 
 
@@ -77,11 +78,11 @@ def test_a_settled_request_counts_what_it_used(harness: Harness) -> None:
     async def run() -> None:
         limits, one = harness.limits, key(budget=1000)
         held = await limits.reserve(one, 400, 500)
-        assert await limits.used(one) == 600
+        assert (await limits.used(one))[0] == 600
         await limits.settle(held, Usage(input=120, output=30), is_answered=True)
-        assert await limits.used(one) == 150
+        assert (await limits.used(one))[0] == 150
         await limits.settle(held, Usage(input=120, output=30), is_answered=True)
-        assert await limits.used(one) == 150, "a second settlement changes nothing"
+        assert (await limits.used(one))[0] == 150, "a second settlement changes nothing"
 
     asyncio.run(run())
 
@@ -91,7 +92,7 @@ def test_without_usage_an_answer_keeps_its_reservation(harness: Harness, is_answ
     async def run() -> int:
         held = await harness.limits.reserve(key(budget=1000), 400, 500)
         await harness.limits.settle(held, None, is_answered=is_answered)
-        return await harness.limits.used(key(budget=1000))
+        return (await harness.limits.used(key(budget=1000)))[0]
 
     assert asyncio.run(run()) == used
 
@@ -132,7 +133,7 @@ def test_the_streams_of_a_dead_process_are_released_and_its_tokens_stay_counted(
         harness.clock.now += 1
         await asyncio.gather(harness.limits.watch(), other.watch())
         assert await harness.store.records(HOLDS) == []
-        assert await harness.limits.used(one) == 100
+        assert (await harness.limits.used(one))[0] == 100
         await harness.limits.reserve(one, 0, 100)
 
     asyncio.run(run())
@@ -188,9 +189,9 @@ def test_usage_is_counted_once_when_the_store_fails_and_returns(
         assert await harness.limits.settle_rest() == 1
         setattr(faulty, fault, False)
         assert await harness.limits.settle_rest() == 0
-        assert await harness.limits.used(one) == 77
+        assert (await harness.limits.used(one))[0] == 77
         await harness.limits.settle(held, usage, is_answered=True)
-        assert await harness.limits.used(one) == 77
+        assert (await harness.limits.used(one))[0] == 77
         assert await faulty.records(HOLDS) == []
 
     asyncio.run(run())
@@ -203,9 +204,9 @@ def test_a_reservation_whose_outcome_is_unknown_is_taken_back(harness: Harness, 
         with pytest.raises(InternalError):
             await harness.limits.reserve(one, 400, 500)
         faulty.is_lost = False
-        assert await harness.limits.used(one) == 600
+        assert (await harness.limits.used(one))[0] == 600
         assert await harness.limits.settle_rest() == 0
-        assert await harness.limits.used(one) == 0
+        assert (await harness.limits.used(one))[0] == 0
         await harness.limits.reserve(one, 0, 1)
 
     asyncio.run(run())
@@ -218,7 +219,7 @@ def test_a_reservation_that_never_arrived_is_looked_for_a_few_times_only(harness
             await harness.limits.reserve(key(budget=1000), 400, 500)
         faulty.is_down = False
         assert [await harness.limits.settle_rest() for _ in range(5)] == [1, 1, 1, 1, 0]
-        assert await harness.limits.used(key(budget=1000)) == 0
+        assert (await harness.limits.used(key(budget=1000)))[0] == 0
 
     asyncio.run(run())
 
@@ -237,7 +238,7 @@ def test_an_outage_is_not_the_death_of_a_process(harness: Harness, faulty: Fault
         faulty.is_down = False
         await other.watch()
         await harness.limits.settle(held, Usage(input=5, output=5), is_answered=True)
-        assert await harness.limits.used(key(budget=1000)) == 10
+        assert (await harness.limits.used(key(budget=1000)))[0] == 10
 
     asyncio.run(run())
 
@@ -275,5 +276,60 @@ def test_a_process_that_ends_in_order_leaves_nothing(harness: Harness) -> None:
         await harness.limits.leave()
         assert await harness.store.records(HOLDS) == []
         assert await harness.store.records(LIVES) == []
+
+    asyncio.run(run())
+
+
+def test_a_budget_of_money_admits_exactly_what_it_pays_for(harness: Harness) -> None:
+    price = Price(input=1, output=1, max_input=1)  # 1,000 billionths of a dollar for each token
+    rich = key(max_cost=1_000_000)
+
+    async def attempt(limits: KeyLimits) -> bool:
+        try:
+            await limits.reserve(rich, 0, 100, price)
+        except RateLimited:
+            return False
+        return True
+
+    async def run() -> None:
+        processes = [harness.process() for _ in range(3)]
+        admitted = await asyncio.gather(*(attempt(processes[number % 3]) for number in range(40)))
+        assert sum(admitted) == 10
+        assert (await harness.limits.used(rich))[1] == 1_000_000
+        with pytest.raises(RateLimited, match=r"0\.00 dollars for this month") as refused:
+            await harness.limits.reserve(rich, 0, 1, price)
+        assert int(refused.value.headers["retry-after"]) > 3600
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost", "is_answered", "left"),
+    [
+        (Usage(input=3, output=4), 7_000, True, 7_000),
+        (Usage(input=3, output=4), None, True, 100_000),  # another model answered, whose price is unknown
+        (None, None, True, 100_000),
+        (None, None, False, 0),
+    ],
+)
+def test_the_cost_of_the_answer_replaces_what_was_reserved(
+    harness: Harness, usage: Usage | None, cost: int | None, is_answered: bool, left: int
+) -> None:
+    rich = key(max_cost=1_000_000)
+
+    async def run() -> None:
+        held = await harness.limits.reserve(rich, 0, 100, Price(input=1, output=1))
+        for _ in range(2):  # a repeated settlement counts once
+            await harness.limits.settle(held, usage, is_answered=is_answered, cost=cost)
+        assert (await harness.limits.used(rich))[1] == left
+
+    asyncio.run(run())
+
+
+def test_the_cost_of_a_key_without_limits_is_counted(harness: Harness) -> None:
+    async def run() -> None:
+        held = harness.limits.unlimited(key())
+        await harness.limits.settle(held, Usage(input=1), is_answered=True, cost=5)
+        assert await harness.limits.used(key()) == (1, 5)
 
     asyncio.run(run())

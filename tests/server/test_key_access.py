@@ -19,6 +19,7 @@ from toolwire.config.file import BackendConfig, Config, McpServerConfig, ServerC
 from toolwire.config.secret import Secret
 from toolwire.memory.keys import KeyDirectory, NamedKey
 from toolwire.memory.store import Store, store_for
+from toolwire.telemetry.prices import DOLLAR, Price
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +126,7 @@ def test_the_tokens_of_a_key_equal_those_of_its_answers(server: Gateway, path: P
         store = store_for(StoreConfig(path=str(path))).store
         try:
             (key,) = [one for one in await KeyDirectory(store, time.time).all() if one.name == "ann"]
-            return await KeyLimits(store).used(key)
+            return (await KeyLimits(store).used(key))[0]
         finally:
             await store.close()
 
@@ -136,3 +137,35 @@ def test_the_tokens_of_a_key_equal_those_of_its_answers(server: Gateway, path: P
         text = answer.body.decode()
         used += int(text.rpartition('"total_tokens":')[2].partition(",")[0].strip("}]\n dat[DONE:"))
         assert asyncio.run(total()) == used, "it is counted before the client has the end of the answer"
+
+
+def test_models_that_a_key_may_not_use_are_not_listed(server: Gateway, path: Path) -> None:
+    def listed(key: str) -> list[str]:
+        answer = ask(server.port, "GET", "/v1/models", headers={"authorization": f"Bearer {key}"})
+        return [line["id"] for line in answer.json["data"]] if answer.status == 200 else []
+
+    none, some = create(path, "none", models=("other/*",)), create(path, "some", models=("demo/echo*",))
+    wait_until(lambda: listed(some) == ["demo/echo-tools"])
+    assert "demo/echo-tools" in listed(OWNER)
+    assert listed(none) == []
+
+
+def test_a_budget_of_money_ends_and_needs_a_known_price(path: Path) -> None:
+    config = Config(
+        server=ServerConfig(keys=(Secret(OWNER),), default="demo"),
+        store=StoreConfig(path=str(path)),
+        prices={"demo/echo-tools": Price(input=1000, output=1000)},
+    )
+    secret = create(path, "rich", max_cost=4 * DOLLAR)
+    backends = (BackendConfig(name="demo", kind="demo"), BackendConfig(name="free", kind="demo"))
+    with gateway(with_backends(config, backends)) as running:
+        first, second = (post(running, secret, {**BODY, "max_tokens": 3000}) for _ in range(2))
+        assert (first.status, second.status) == (200, 200)  # the first one settled what it really cost
+        refused = post(running, secret, {**BODY, "max_tokens": 4000})
+        assert (refused.status, refused.json["error"]["code"]) == (429, "rate_limit_exceeded")
+        unknown = post(running, secret, {**BODY, "model": "free/echo-tools"})
+        assert unknown.status == 403
+        assert "[prices]" in unknown.body.decode()
+        metrics = ask(running.port, "GET", "/metrics", headers={"authorization": f"Bearer {OWNER}"}).body.decode()
+    (cost,) = [line for line in metrics.splitlines() if line.startswith('toolwire_key_cost_dollars_total{key="rich"}')]
+    assert 0 < float(cost.split()[-1]) < 1

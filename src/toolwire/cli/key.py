@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ from ..errors import ConfigError, quote
 from ..memory.keys import KeyDirectory, NamedKey
 from ..memory.reservations import KeyLimits
 from ..memory.store import Store, store_for
+from ..telemetry.prices import DOLLAR, dollars
 from .serve import ConfigFlag
 
 key = App(name="key", help="Make, list, rotate and revoke the keys of clients.", help_format="plaintext")
@@ -42,13 +44,20 @@ def new(
     tokens_per_minute: Annotated[int, Parameter(name=["--tokens-per-minute", "--tpm"], help="0 is no limit.")] = 0,
     streams: Annotated[int, Parameter(help="Requests that may be open at once; 0 is no limit.")] = 0,
     budget: Annotated[int, Parameter(help="Tokens per period; 0 is no limit.")] = 0,
+    max_cost: Annotated[float, Parameter(help="US dollars per period; 0 is no limit.")] = 0.0,
     period: Annotated[Literal["day", "month"], Parameter(help="Of the budget, in UTC.")] = "month",
     config: ConfigFlag = None,
 ) -> int:
     """Make a key and print it. It is stored as a hash, so it cannot be shown again."""
     if not _NAME.fullmatch(name):
         raise ConfigError(f"found {quote(name)}; expected letters, digits, dots, dashes and underscores.", where="NAME")
-    limits = {"--rpm": requests_per_minute, "--tpm": tokens_per_minute, "--streams": streams, "--budget": budget}
+    limits: dict[str, float] = {
+        "--rpm": requests_per_minute,
+        "--tpm": tokens_per_minute,
+        "--streams": streams,
+        "--budget": budget,
+    }
+    limits["--max-cost"] = max_cost if math.isfinite(max_cost) else -1
     for flag, limit in limits.items():
         if limit < 0:
             raise ConfigError(f"found {limit}; expected 0 or more.", where=flag)
@@ -64,6 +73,7 @@ def new(
         tokens_per_minute=tokens_per_minute,
         streams=streams,
         budget=budget,
+        max_cost=round(max_cost * DOLLAR),
         period=period,
     )
     _, secret = _with_store(config, lambda store: KeyDirectory(store, time.time).create(draft))
@@ -77,17 +87,20 @@ def list_keys(
     json: Annotated[bool, Parameter(help="Write JSON, for programs.", negative="")] = False,
     config: ConfigFlag = None,
 ) -> int:
-    """List the keys with their limits, and the tokens of the current period."""
+    """List the keys with their limits, and the tokens and cost of the current period."""
     found = _with_store(config, _listed)
     if json:
-        lines = [{**msgspec.to_builtins(one), "used": used} for one, used in found]
+        lines = [
+            {**msgspec.to_builtins(one), "max_cost": dollars(one.max_cost), "used": used, "cost": dollars(cost)}
+            for one, (used, cost) in found
+        ]
         for line in lines:
             for hidden in ("hash", "former"):
                 line.pop(hidden)
         print(msgspec.json.format(msgspec.json.encode(lines), indent=2).decode())
         return 0
-    for one, used in found:
-        print(f"{one.name}: {_describe(one, used)}")
+    for one, (used, cost) in found:
+        print(f"{one.name}: {_describe(one, used, cost)}")
     if not found:
         print("There are no named keys; `toolwire key new NAME` makes one.")
     return 0
@@ -115,7 +128,7 @@ def revoke(name: Annotated[str, Parameter(help="The key.")], *, config: ConfigFl
     return 0
 
 
-async def _listed(store: Store) -> list[tuple[NamedKey, int]]:
+async def _listed(store: Store) -> list[tuple[NamedKey, tuple[int, int]]]:
     limits = KeyLimits(store)
     return [(one, await limits.used(one)) for one in await KeyDirectory(store, time.time).all()]
 
@@ -143,8 +156,11 @@ def _seconds(text: str, flag: str) -> int:
     return int(found[1]) * _UNITS[found[2]]
 
 
-def _describe(one: NamedKey, used: int) -> str:
+def _describe(one: NamedKey, used: int, cost: int) -> str:
     parts = [f"{used} tokens used this {one.period}{f' of {one.budget}' if one.budget else ''}"]
+    if one.max_cost or cost:
+        limit = f" of ${dollars(one.max_cost):,.2f}" if one.max_cost else ""
+        parts.append(f"${dollars(cost):,.4f} this {one.period}{limit}")
     parts += [f"{one.requests_per_minute} requests per minute"] if one.requests_per_minute else []
     parts += [f"{one.tokens_per_minute} tokens per minute"] if one.tokens_per_minute else []
     parts += [f"{one.streams} at once"] if one.streams else []

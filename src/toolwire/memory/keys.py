@@ -24,7 +24,7 @@ _BYTES = 30
 
 
 class NamedKey(Struct, frozen=True, kw_only=True):
-    """0 and empty tuples mean no limit. budget: tokens per period. expires: seconds since 1970.
+    """0 and empty tuples mean no limit. budget: tokens per period. max_cost: billionths of a dollar per period. expires: seconds since 1970.
 
     former: the hash before a rotation, valid until former_until.
     """
@@ -40,13 +40,14 @@ class NamedKey(Struct, frozen=True, kw_only=True):
     tokens_per_minute: int = 0
     streams: int = 0
     budget: int = 0
+    max_cost: int = 0
     period: Literal["day", "month"] = "month"
     former: str = ""
     former_until: float = 0.0
 
     @property
     def is_limited(self) -> bool:
-        return bool(self.requests_per_minute or self.tokens_per_minute or self.streams or self.budget)
+        return bool(self.requests_per_minute or self.tokens_per_minute or self.streams or self.budget or self.max_cost)
 
     @property
     def owner(self) -> str:

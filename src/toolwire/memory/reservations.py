@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from ..errors import BadRequest, GatewayError
 from ..ids import new_id
+from ..telemetry.prices import Price, dollars
 from ..types import Usage
 from .keys import NamedKey
 from .store import CounterChange, SharedRecord, Store
@@ -44,22 +45,25 @@ _MOST_ABSENT = 5  # attempts to find a reservation whose request was lost on its
 class Reservation(Struct, frozen=True, kw_only=True):
     """tokens: reserved in each of the token counters, which have the time when they expire. process: the one that made it.
 
-    is_stored: there is a record of it, because the key has limits.
+    cost: reserved in the counter of costs. is_stored: there is a record of it, because the key has limits.
     """
 
     id: str
     process: str
     token_counters: tuple[tuple[str, float], ...]
     tokens: int = 0
+    cost_counter: tuple[str, float] = ("", 0.0)
+    cost: int = 0
     stream_counter: str = ""
     is_stored: bool = True
 
 
 class _Unsettled(Struct):
-    """used: tokens. is_uncertain: the store did not confirm the reservation, which may still arrive there."""
+    """used: tokens. spent: cost. is_uncertain: the store did not confirm the reservation, which may still arrive there."""
 
     held: Reservation
     used: int
+    spent: int = 0
     is_uncertain: bool = False
     absent: int = 0
 
@@ -88,11 +92,16 @@ class KeyLimits:
             str, tuple[bytes, float]
         ] = {}  # the sign of life of each process, and since when it is the same
 
-    async def reserve(self, key: NamedKey, size: int, max_tokens: int | None) -> Reservation:
-        """size: bytes of the request. Raises BadRequest with 429, and GatewayError if the store fails."""
+    async def reserve(
+        self, key: NamedKey, size: int, max_tokens: int | None, price: Price | None = None
+    ) -> Reservation:
+        """size: bytes of the request. price: for a key with a budget of money. Raises BadRequest with 429, and GatewayError if the store
+        fails."""
         now = self._clock()
         minute = int(now // _MINUTE)
-        tokens = size // _BYTES_PER_TOKEN + (max_tokens or _DEFAULT_ANSWER)
+        likely = Usage(input=size // _BYTES_PER_TOKEN, output=max_tokens or _DEFAULT_ANSWER)
+        tokens = likely.input + likely.output
+        cost = msgspec.structs.replace(price, max_input=0).cost(likely) or 0 if price is not None else 0
         window_end = float((minute + 2) * _MINUTE)
         (budget, budget_end), stream = _budget(key, now), f"streams {key.id}" if key.streams else ""
         changes = [CounterChange(budget, tokens, key.budget or None, budget_end)]
@@ -102,6 +111,8 @@ class KeyLimits:
         if key.tokens_per_minute:
             counted.append((f"tpm {key.id} {minute}", window_end))
             changes.append(CounterChange(counted[-1][0], tokens, key.tokens_per_minute, window_end))
+        if key.max_cost:
+            changes.append(CounterChange(_cost(key, now)[0], cost, key.max_cost, budget_end))
         if stream:
             changes.append(CounterChange(stream, 1, key.streams))
         held = Reservation(
@@ -109,6 +120,8 @@ class KeyLimits:
             process=self._process,
             token_counters=tuple(counted),
             tokens=tokens,
+            cost_counter=_cost(key, now),
+            cost=cost if key.max_cost else 0,
             stream_counter=stream,
         )
         await self._take(changes, held, key, now)
@@ -118,17 +131,24 @@ class KeyLimits:
         """For a key without limits, whose tokens are counted all the same."""
         now = self._clock()
         return Reservation(
-            id=new_id("hold_"), process=self._process, token_counters=(_budget(key, now),), is_stored=False
+            id=new_id("hold_"),
+            process=self._process,
+            token_counters=(_budget(key, now),),
+            cost_counter=_cost(key, now),
+            is_stored=False,
         )
 
-    async def settle(self, held: Reservation, usage: Usage | None, *, is_answered: bool) -> None:
-        """usage: of the answer. Without one an answered request keeps what it reserved, and a refused one used nothing.
+    async def settle(
+        self, held: Reservation, usage: Usage | None, *, is_answered: bool, cost: int | None = None
+    ) -> None:
+        """usage, cost: of the answer. Without one an answered request keeps what it reserved, and a refused one used nothing.
 
         Raises GatewayError if the store fails; settle_rest() then tries it again.
         """
         used = held.tokens if usage is None and is_answered else 0 if usage is None else usage.input + usage.output
         if used or held.is_stored:
-            await self._settle(self._remember(_Unsettled(held, used)))
+            spent = cost if cost is not None else held.cost if used else 0
+            await self._settle(self._remember(_Unsettled(held, used, spent)))
 
     async def settle_rest(self) -> int:
         """Tries again what could not be settled, and returns how many are still open. Call it regularly."""
@@ -162,10 +182,12 @@ class KeyLimits:
         if not await self.settle_rest() and self._beats:
             await self._store.apply(drop=[(LIVES, self._process)])
 
-    async def used(self, key: NamedKey) -> int:
-        """Tokens of the current period."""
-        name, _ = _budget(key, self._clock())
-        return (await self._store.counters([name])).get(name, 0)
+    async def used(self, key: NamedKey) -> tuple[int, int]:
+        """Tokens and cost of the current period."""
+        now = self._clock()
+        budget, cost = _budget(key, now)[0], _cost(key, now)[0]
+        found = await self._store.counters([budget, cost])
+        return found.get(budget, 0), found.get(cost, 0)
 
     async def _take(self, changes: list[CounterChange], held: Reservation, key: NamedKey, now: float) -> None:
         """A client that sends one request after the other may be faster than the end of its last one, so a stream is waited for."""
@@ -174,7 +196,7 @@ class KeyLimits:
             try:
                 full = await self._store.apply(changes, put=[SharedRecord(HOLDS, held.id, msgspec.json.encode(held))])
             except BaseException:  # the store or the client is gone, and the store may have it nevertheless
-                self._remember(_Unsettled(held, 0, is_uncertain=True))
+                self._remember(_Unsettled(held, 0, 0, is_uncertain=True))
                 raise
             if not full:
                 return
@@ -194,6 +216,9 @@ class KeyLimits:
         """Has no effect for one that is settled already."""
         held, change = one.held, one.used - one.held.tokens
         changes = [CounterChange(name, change, None, expires) for name, expires in held.token_counters if change]
+        if one.spent != held.cost:
+            name, expires = held.cost_counter
+            changes.append(CounterChange(name, one.spent - held.cost, None, expires))
         if held.stream_counter:
             changes.append(CounterChange(held.stream_counter, -1))
         if held.is_stored:
@@ -239,6 +264,9 @@ def _refusal(counter: str, key: NamedKey, now: float) -> GatewayError:
         case "streams":
             return RateLimited(f"the key {key.name} may have {key.streams} requests open at once.", 1)
     until = int(_period_end(now, key.period) - now) + 1
+    if kind == "cost":
+        limit = f"{dollars(key.max_cost):.2f} dollars"
+        return RateLimited(f"the key {key.name} has used its budget of {limit} for this {key.period}.", until)
     return RateLimited(f"the key {key.name} has used its budget of {key.budget} tokens for this {key.period}.", until)
 
 
@@ -247,6 +275,11 @@ def _budget(key: NamedKey, now: float) -> tuple[str, float]:
     form = "%Y-%m-%d" if key.period == "day" else "%Y-%m"
     name = f"budget {key.id} {datetime.fromtimestamp(now, UTC).strftime(form)}"
     return name, _period_end(now, key.period) + _DAY
+
+
+def _cost(key: NamedKey, now: float) -> tuple[str, float]:
+    name, expires = _budget(key, now)
+    return f"cost{name.removeprefix('budget')}", expires
 
 
 def _period_end(now: float, period: str) -> float:

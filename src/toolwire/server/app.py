@@ -205,7 +205,8 @@ class App:
             self.start()
             assert self._store is not None
             await report_outage(self._store, self._log.say)
-            self._keys = KeyAccess(self._store, self._guard, self._log.say)
+            catalog = self._running().catalog
+            self._keys = KeyAccess(self._store, self._guard, self._log.say, catalog, self._prices)
             await self._keys.start()
         except GatewayError as error:
             await send({"type": "lifespan.startup.failed", "message": error.sentence()})
@@ -317,7 +318,9 @@ class App:
             return
         catalog, model = self._running().catalog, endpoint.model
         if endpoint.task == "models":
-            body = reply.dialect.encode_models(await catalog.models())
+            key = self._guard.named_key(headers)
+            lines = [line for line in await catalog.models() if key is None or key.allows_model(line.id)]
+            body = reply.dialect.encode_models(lines)
             await reply.whole(200, body, "application/json", unlisted_header(catalog.unlisted))
             return
         if endpoint.name_in is not None:

@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
+from ..catalog.models import Catalog
 from ..errors import BadRequest, GatewayError, quote
 from ..memory.keys import KeyDirectory, NamedKey
 from ..memory.reservations import KeyLimits, Reservation
 from ..memory.store import Store
 from ..telemetry import Record
+from ..telemetry.prices import Price, PriceTable
 from ..types import Request, Usage
 from .auth import Guard
 
@@ -37,11 +39,15 @@ class Grant(Struct):
 class KeyAccess:
     """Keeps the keys of the guard up to date. say: writes to the log."""
 
-    def __init__(self, store: Store, guard: Guard, say: Callable[..., None]) -> None:
+    def __init__(
+        self, store: Store, guard: Guard, say: Callable[..., None], catalog: Catalog, prices: PriceTable
+    ) -> None:
         self._directory = KeyDirectory(store, time.time)
         self._limits = KeyLimits(store)
         self._guard = guard
         self._say = say
+        self._catalog = catalog
+        self._prices = prices
         self._task: asyncio.Task[None] | None = None
         self._settling: set[asyncio.Task[None]] = set()
         self._is_down = False
@@ -66,7 +72,8 @@ class KeyAccess:
             model = quote(request.model)
             raise BadRequest(f"the key {key.name} may not use the model {model}.", status=403, code="permission_denied")
         if key.is_limited:
-            held = await self._limits.reserve(key, size, request.max_tokens)
+            price = await self._price(key, request) if key.max_cost else None
+            held = await self._limits.reserve(key, size, request.max_tokens, price)
         else:
             held = self._limits.unlimited(key)
         record.grant = Grant(held, self._settle, record)
@@ -84,13 +91,28 @@ class KeyAccess:
     async def _settle(self, held: Reservation, record: Record, usage: Usage | None, *, is_answered: bool) -> None:
         """What the store does not take now is tried again later."""
         try:
-            await self._limits.settle(held, usage, is_answered=is_answered)
+            cost = self._prices.cost(record.backend, record.sent_model, usage)
+            await self._limits.settle(held, usage, is_answered=is_answered, cost=cost)
         except GatewayError as error:
             self._say(
                 "warning",
                 f"the usage of the key {record.key} could not be stored yet: {error.message}",
                 record.request_id,
             )
+
+    async def _price(self, key: NamedKey, request: Request) -> Price:
+        """Raises BadRequest with 403 for a model whose price is unknown: it could exceed any budget."""
+        route = await self._catalog.route(request.model)
+        price = self._prices.price(route.backend, route.model)
+        if price is None:
+            model = quote(f"{route.backend}/{route.model}")
+            raise BadRequest(
+                f"the key {key.name} has a budget of money, and the price of {model} is unknown.",
+                status=403,
+                code="permission_denied",
+                hint="The owner of the gateway can add it under [prices].",
+            )
+        return price
 
     async def _run(self) -> None:
         count = 0

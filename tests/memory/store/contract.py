@@ -43,11 +43,11 @@ def ids_of(entries: list[Entry] | None) -> list[str] | None:
 
 async def until(claim: Callable[[], Awaitable[bool]]) -> None:
     """A store may tidy up a little later than it answers."""
-    for _ in range(200):
+    for _ in range(2000):
         if await claim():
             return
         await asyncio.sleep(0.01)
-    raise AssertionError("this did not become true within two seconds")
+    raise AssertionError("this did not become true within twenty seconds")
 
 
 class StoreContract:

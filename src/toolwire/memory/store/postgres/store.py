@@ -214,8 +214,8 @@ class PostgresStore:
     async def _tidy(self) -> None:
         """Errors are ignored here; the next call meets them."""
         with contextlib.suppress(GatewayError):
+            now = await self._ask_time()  # before the uses are written: a use after this time expires nothing
             await self._write_uses()
-            now = await self._ask_time()
             await Evictor(self._pool, spares_running=False).evict(float("inf"), now - self._max_age)
             await self._pool.write(statements.DROP_EXPIRED_RECORDS, now)
             await self._pool.write(statements.DROP_EXPIRED_COUNTERS, now)

@@ -123,16 +123,27 @@ def test_ended_flows_are_sealed_without_a_reader_once_no_request_begins() -> Non
         waiting.append(work)
         return NoTimer()
 
-    flows = FlowRecorder(FlowsConfig(), WireRedaction(["known-secret"]), schedule=schedule)
-    for _ in range(3):
+    def packed() -> list[PackedFlow]:
+        return [entry for entry in flows.entries() if isinstance(entry, PackedFlow)]
+
+    async def run() -> None:
+        for _ in range(250):
+            finish(begin(flows, b"known-secret"))
+        waiting.pop()()  # packs them
         finish(begin(flows, b"known-secret"))
-    waiting.pop()()
-    assert [entry.is_sealed for entry in flows.entries() if isinstance(entry, PackedFlow)] == [False] * 3
-    while waiting:
-        waiting.pop()()
-    sealed = [entry for entry in flows.entries() if isinstance(entry, PackedFlow)]
-    assert [entry.is_sealed for entry in sealed] == [True] * 3
-    assert not any(b"known-secret" in entry.data for entry in sealed)
+        waiting.pop(0)()  # a request began meanwhile
+        assert {entry.is_sealed for entry in packed()} == {False}
+        while waiting:
+            waiting.pop(0)()
+        for _ in range(2000):
+            if all(entry.is_sealed for entry in packed()):
+                break
+            await asyncio.sleep(0.01)
+        assert {entry.is_sealed for entry in packed()} == {True}
+        assert not any(b"known-secret" in entry.data for entry in packed())
+
+    flows = FlowRecorder(FlowsConfig(), WireRedaction(["known-secret"]), schedule=schedule)
+    asyncio.run(run())
 
 
 def test_listeners_hear_of_ends_and_deletions() -> None:

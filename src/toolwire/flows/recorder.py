@@ -1,15 +1,15 @@
 """Records the flows of one process: begins and ends them, bounds their memory, and finds them again.
 
 While requests are served, a flow is a draft: a few references, nothing decoded. Drafts that have ended are packed together, a moment later: that
-costs half as much in succession as between two requests. A flow is sealed (redacted) before it is read or written, and otherwise as
-soon as the gateway has nothing else to do. All methods are called on the event loop.
+costs half as much in succession as between two requests. Sealing (redacting) a flow costs as much as a request. It is
+done in a thread: when the flow is first read or written, or else after some seconds without requests. All methods are called on the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, MutableMapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ..config.values import FlowsConfig
 from ..dialects.base import Decode
 from ..ids import new_id
-from ..offload import LARGE, offload
+from ..offload import offload
 from ..telemetry import Record
 from ..telemetry.flow_draft import FlowBudget, FlowDraft, Send, WireDraft, current
 from .conversations import ConversationIndex
@@ -35,7 +35,8 @@ Entry: TypeAlias = FlowDraft | PackedFlow  # open, or ended
 Listener: TypeAlias = Callable[[FlowSummary | None], None]  # None: flows were deleted
 
 TICK = 0.1  # seconds until drafts that have ended are packed
-_SEAL_SECONDS = 0.002  # of one tick, if no request began in it
+IDLE = 10.0  # seconds without a request until all flows are sealed
+_SEALED_TOGETHER = 100
 _MAX_ENDED = 200  # drafts that wait to be packed
 _DAY = 86400.0
 _MAX_LOOKED_BACK = 300  # flows in which the previous one of a conversation is looked for
@@ -72,10 +73,10 @@ class FlowRecorder:
         # By number, in the order in which they began. A dict would scan the places of all evicted ones to find the oldest.
         self._entries: OrderedDict[int, Entry] = OrderedDict()
         self._ended: list[FlowDraft] = []  # to be packed
-        self._unsealed: deque[int] = deque(maxlen=config.max_flows)
         self._timer: _Timer | None = None
+        self._idle_timer: _Timer | None = None
+        self._sealing: asyncio.Task[None] | None = None
         self._seq = 0
-        self._seq_of_tick = 0
         self._prefix = new_id("flow_")[:-12]
         self._conversations = ConversationIndex()
         self._files: FlowFiles | None = None
@@ -181,9 +182,10 @@ class FlowRecorder:
 
     def stop(self) -> None:
         self._pack_ended()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for pending in (self._timer, self._idle_timer, self._sealing):
+            if pending is not None:
+                pending.cancel()
+        self._timer = self._idle_timer = self._sealing = None
         if self._files is not None:
             self._files.close()
 
@@ -203,11 +205,21 @@ class FlowRecorder:
     def _tick(self) -> None:
         self._timer = None
         self._pack_ended()
-        if self._seq == self._seq_of_tick:
-            self._seal_some()
-        self._seq_of_tick = self._seq
-        if self._unsealed:
-            self._timer = self._schedule(TICK, self._tick)
+        if self._idle_timer is None:
+            self._idle_timer = self._schedule(IDLE, partial(self._on_idle, self._seq))
+
+    def _on_idle(self, seq: int) -> None:
+        """seq: of the newest flow when the timer was set."""
+        self._idle_timer = None
+        if self._seq != seq:
+            self._idle_timer = self._schedule(IDLE, partial(self._on_idle, self._seq))
+        elif self._sealing is None or self._sealing.done():
+            self._sealing = asyncio.get_running_loop().create_task(self._seal_all())
+
+    async def _seal_all(self) -> None:
+        unsealed = [entry for entry in self.entries() if isinstance(entry, PackedFlow) and not entry.is_sealed]
+        for start in range(0, len(unsealed), _SEALED_TOGETHER):
+            await self._read(unsealed[start : start + _SEALED_TOGETHER])
 
     def _pack_ended(self) -> None:
         ended, self._ended = self._ended, []
@@ -218,19 +230,8 @@ class FlowRecorder:
                 draft.drop()
                 if self._files is not None:
                     self._files.put(partial(self._sealed, packed), packed.memory)
-                self._unsealed.append(draft.seq)
         if len(self._entries) > self._max_flows:
             self._evict(len(self._entries) - self._max_flows)
-
-    def _seal_some(self) -> None:
-        """A few small ones. Large ones wait for a reader, who seals them in a thread."""
-        deadline = time.monotonic() + _SEAL_SECONDS
-        while self._unsealed and time.monotonic() < deadline:
-            entry = self._entries.get(self._unsealed.popleft())
-            if isinstance(entry, PackedFlow) and not entry.is_sealed and len(entry.data) < LARGE:
-                flow = self._sealed(entry)
-                self._conversations.add(flow.summary)
-                self._replace(entry, pack_sealed(flow))
 
     def _sealed(self, entry: Entry) -> SealedFlow:
         if isinstance(entry, PackedFlow) and entry.is_sealed:

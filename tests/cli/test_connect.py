@@ -105,6 +105,7 @@ def test_a_gateway_that_others_can_reach_has_a_key(capsys: Shown) -> None:
         (["codex", "--url", 'http://x/"'], "--url: found a URL with quotes"),
         (["codex", "--model", 'a"b', "--url", NOBODY], "--model: found"),
         (["codex", "--model", "", "--url", NOBODY], "--model: found"),
+        (["claude", "--small-model", "a b", "--model", "m", "--url", NOBODY], "--small-model: found"),
         (["openai-python", "--write", "--url", NOBODY], "configured by code"),
         (["copilot-cli", "--write", "--url", NOBODY], "configured by environment variables"),
         (["obsidian-copilot", "--write", "--url", NOBODY], "--file: PATH/data.json"),
@@ -200,6 +201,36 @@ def test_the_first_model_that_can_chat_is_chosen(capsys: Shown) -> None:
     shown = capsys.readouterr()
     assert 'model = "there/talker"' in shown.out
     assert shown.err == ""
+
+
+def test_context_windows_come_from_the_gateway(home: Path, capsys: Shown) -> None:
+    listed = BackendConfig(
+        name="there", kind="openai-chat", base_url=f"{NOBODY}/v1", models=("talker",), context_windows={"talk*": 32_000}
+    )
+    with gateway(with_backends(Config(server=server_config()), (listed,))) as running:
+        assert run(["connect", "codex", "--url", f"http://127.0.0.1:{running.port}", "--write"]) == 0
+    assert tomllib.loads((home / ".codex" / "config.toml").read_text())["model_context_window"] == 32_000
+
+
+def test_context_windows_come_from_the_configuration_if_no_gateway_runs(home: Path, capsys: Shown) -> None:
+    (home / "toolwire.toml").write_text(
+        f'[server]\nport = {free_port()}\n[models]\nfast = "there/talker"\n[backends.there]\nkind = "openai-chat"\n'
+        f'base_url = "{NOBODY}/v1"\ncontext_windows = {{ "talk*" = 32000 }}\n'
+    )
+    assert run(["connect", "copilot", "--model", "fast"]) == 0
+    assert "export COPILOT_PROVIDER_MAX_PROMPT_TOKENS=24000" in capsys.readouterr().out
+    assert run(["connect", "copilot", "--model", "other"]) == 0
+    assert "MAX_PROMPT" not in capsys.readouterr().out
+
+
+def test_models_for_small_and_hard_tasks(home: Path, capsys: Shown) -> None:
+    flags = ["--url", NOBODY, "--model", "m", "--small-model", "s", "--large-model", "l"]
+    assert run(["connect", "claude", *flags]) == 0
+    shown = capsys.readouterr().out
+    assert '"ANTHROPIC_DEFAULT_HAIKU_MODEL": "s"' in shown
+    assert "--small-model s --large-model l" in shown
+    assert run(["connect", "codex", *flags]) == 2
+    assert "--small-model: Codex CLI has no setting for another model." in capsys.readouterr().err
 
 
 def test_writing_keeps_comments(home: Path) -> None:

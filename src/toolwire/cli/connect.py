@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -16,13 +17,23 @@ from cyclopts import Parameter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..config.file import is_loopback, load, suggestion, url_fault
+from ..config.file import Config, is_loopback, load, url_fault
 from ..config.secret import Secret
 from ..errors import ConfigError, quote
-from .clients.client import DUMMY, KEY, Client, ConnectTarget, DialectSetup, SettingsFile, fill, settings_of
+from .clients.client import (
+    DUMMY,
+    KEY,
+    Client,
+    ConnectTarget,
+    DialectSetup,
+    SettingsFile,
+    environment_of,
+    fill,
+    settings_of,
+)
 from .clients.gateway import DEMO, key_from_environment, look
 from .clients.settings_file import FORMATS, FileChange, difference, locate, plan, write
-from .clients.table import clients
+from .clients.table import clients, find_client
 from .models import first_chat_model, plain
 from .serve import ConfigFlag, address_of
 
@@ -35,6 +46,10 @@ _MODEL = re.compile(r"""[^\s"'`\\$\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]{1
 class ConnectOptions:
     url: Annotated[str | None, Parameter(help="Address of the gateway; by default that of the configuration.")] = None
     model: Annotated[str | None, Parameter(help="Model to use; by default the first that the gateway lists.")] = None
+    small_model: Annotated[str | None, Parameter(help="Model for small tasks such as titles; otherwise --model.")] = (
+        None
+    )
+    large_model: Annotated[str | None, Parameter(help="Model for hard tasks; otherwise --model.")] = None
     dialect: Annotated[
         str | None, Parameter(help="chat, responses, messages or ollama, for clients that support several.")
     ] = None
@@ -60,7 +75,8 @@ DEFAULTS = ConnectOptions()
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
-    """key is what --check sends; it is never shown, and a placeholder if it is unknown. fault: why its models are unknown."""
+    """key is what --check sends; it is never shown, and a placeholder if it is unknown. fault: why its models are unknown.
+    contexts: the known context windows, in tokens by model."""
 
     address: str
     has_key: bool
@@ -68,6 +84,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     key: Secret
     models: tuple[str, ...]
     fault: ConfigError | None
+    contexts: dict[str, int]
 
 
 def connect(client: str | None = None, *, options: ConnectOptions = DEFAULTS) -> int:
@@ -75,11 +92,17 @@ def connect(client: str | None = None, *, options: ConnectOptions = DEFAULTS) ->
     if client is None:
         print("\n".join(_listing()))
         return 0
-    chosen = _client(client)
-    way = _way(chosen, options.dialect)
+    chosen = find_client(client)
+    way = setup_for(chosen, options.dialect)
+    small, large = tier_models(chosen, options.small_model, options.large_model)
     gateway = _gateway(options)
     target = ConnectTarget(
-        address=gateway.address, model=_model(options.model, gateway.models), has_key=gateway.has_key
+        address=gateway.address,
+        model=choose_model(options.model, gateway.models),
+        has_key=gateway.has_key,
+        small=small,
+        large=large,
+        contexts=gateway.contexts,
     )
     target = target.named_for(way)
     fault = gateway.fault if options.model is None else None
@@ -120,16 +143,7 @@ def _listing() -> Iterator[str]:
     yield "`toolwire connect CLIENT` shows the settings; --write changes the file of the client, --check tests them."
 
 
-def _client(name: str) -> Client:
-    known = clients()
-    if name in known:
-        return known[name]
-    raise ConfigError(
-        f"there is no client {quote(name)}{suggestion(name, known)}", hint="`toolwire connect` lists the clients."
-    )
-
-
-def _way(client: Client, dialect: str | None) -> DialectSetup:
+def setup_for(client: Client, dialect: str | None) -> DialectSetup:
     if dialect is None or dialect in client.dialects:
         return client.way(dialect or client.dialects[0])
     supported = ", ".join(client.dialects)
@@ -139,10 +153,13 @@ def _way(client: Client, dialect: str | None) -> DialectSetup:
 def _gateway(options: ConnectOptions) -> Gateway:
     given = key_from_environment()
     if options.url is None:
-        server = load(options.config, os.environ).server
+        config = load(options.config, os.environ)
+        server = config.server
         address, has_key = address_of(server), bool(server.keys)
         key, is_key_known = given or (server.keys[0] if server.keys else Secret(DUMMY)), has_key
         found = look(address, key.reveal())
+        names = (options.model, options.small_model, options.large_model)
+        contexts = found.contexts or {name: size for name in names if name and (size := _context(config, name))}
     else:
         address, key, is_key_known = _address(options.url), given or Secret(DUMMY), bool(given)
         found = look(address, "")
@@ -150,6 +167,7 @@ def _gateway(options: ConnectOptions) -> Gateway:
         is_remote = not is_loopback(urlsplit(address).hostname or "")
         has_key = found.status in (401, 403) if found.status else is_key_known or is_remote
         found = look(address, key.reveal()) if has_key and given else found
+        contexts = found.contexts
     return Gateway(
         address=address,
         has_key=has_key,
@@ -157,7 +175,15 @@ def _gateway(options: ConnectOptions) -> Gateway:
         key=key,
         models=found.models,
         fault=found.fault(address),
+        contexts=contexts,
     )
+
+
+def _context(config: Config, model: str) -> int:
+    """The size of context_windows; 0 if it has none. For a gateway that does not run."""
+    name, _, model = config.aliases.get(model, model).partition("/")
+    sizes = {backend.name: backend.context_windows for backend in config.backends}.get(name, {})
+    return next((size for pattern, size in sizes.items() if fnmatchcase(model, pattern)), 0)
 
 
 def _address(url: str) -> str:
@@ -169,12 +195,28 @@ def _address(url: str) -> str:
     return url
 
 
-def _model(given: str | None, listed: tuple[str, ...]) -> str:
+def choose_model(given: str | None, listed: tuple[str, ...]) -> str:
+    """The first chat model of the list if none is given; the demo model only if there is no other."""
     if given is None:
         return first_chat_model([model for model in listed if _MODEL.fullmatch(model) and model != DEMO]) or DEMO
+    return _model_name(given, "--model")
+
+
+def tier_models(client: Client, small: str | None, large: str | None) -> tuple[str, str]:
+    """Raises ConfigError if the client has no place for them."""
+    for tier, given in (("small", small), ("large", large)):
+        if given is not None and not client.has_tier(tier):
+            raise ConfigError(f"{client.title} has no setting for another model.", where=f"--{tier}-model")
+    return (
+        _model_name(small, "--small-model") if small is not None else "",
+        _model_name(large, "--large-model") if large is not None else "",
+    )
+
+
+def _model_name(given: str, where: str) -> str:
     if not _MODEL.fullmatch(given):
         message = f"found {quote(given)}; expected a model name without spaces, quotes, backslashes and $."
-        raise ConfigError(message, where="--model")
+        raise ConfigError(message, where=where)
     return given
 
 
@@ -189,19 +231,19 @@ def _describe(client: Client, way: DialectSetup, target: ConnectTarget, options:
         yield FORMATS[settings_file.format]("", settings_of(settings_file, target, way.dialect)).rstrip("\n")
     if way.environment:
         yield "\nIn its environment:\n"
-        yield from _exports(way.environment, target, placeholders)
+        yield from _exports(environment_of(way, target), target)
     if way.code:
         yield f"\n{fill(way.code, placeholders)}"
     last = list(_last(client, way, target, options))
     yield from ("", *last) if last else ()
 
 
-def _exports(environment: dict[str, str], target: ConnectTarget, placeholders: dict[str, str]) -> Iterator[str]:
+def _exports(environment: dict[str, str], target: ConnectTarget) -> Iterator[str]:
     for name, value in environment.items():
         if value == f"${KEY}":
             yield f'export {name}="{value}"' if target.has_key else f"export {name}={DUMMY}"
         else:
-            yield f"export {name}={shlex.quote(fill(value, placeholders))}"
+            yield f"export {name}={shlex.quote(value)}"
 
 
 def _last(client: Client, way: DialectSetup, target: ConnectTarget, options: ConnectOptions) -> Iterator[str]:
@@ -218,9 +260,9 @@ def _last(client: Client, way: DialectSetup, target: ConnectTarget, options: Con
 
 def _repeated(options: ConnectOptions) -> Iterator[str]:
     """The flags that affect what is written."""
-    for name in ("url", "model", "dialect", "file", "config"):
+    for name in ("url", "model", "small_model", "large_model", "dialect", "file", "config"):
         if (value := getattr(options, name)) is not None:
-            yield from (f"--{name}", str(value))
+            yield from (f"--{name.replace('_', '-')}", str(value))
 
 
 def _after(client: Client, target: ConnectTarget) -> Iterator[str]:

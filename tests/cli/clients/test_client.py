@@ -14,6 +14,7 @@ from toolwire.cli.clients.client import (
     ListItem,
     Setting,
     SettingsFile,
+    environment_of,
     fill,
     format_path,
     merge,
@@ -51,6 +52,38 @@ def test_settings_depend_on_the_key() -> None:
     assert key.value == "dummy"
     keyed = ConnectTarget(address="http://x", model="m", has_key=True)
     assert settings_of(file, keyed, "chat")[1].value == "env"
+
+
+def test_numbers_stay_numbers_where_they_are_alone() -> None:
+    target = ConnectTarget(address="http://x", model="m", has_key=False, contexts={"m": 1000})
+    words = target.placeholders("chat")
+    assert fill(["@context@", "@context@ tokens", "@tokens@", "@input@", "@output@"], words) == [
+        *(1000, "1000 tokens", "1000", 750, 250)
+    ]
+
+
+def test_a_repeated_setting_is_made_for_each_model_once() -> None:
+    file = SettingsFile(
+        place=FilePlace(names=("x",)),
+        format="json",
+        settings=(Setting(("m", "@model@", "n"), "@context@", is_repeated=True, is_sized=True),),
+    )
+    target = ConnectTarget(address="http://x", model="m", has_key=False, small="s", large="m", contexts={"s": 5})
+    made = settings_of(file, target, "chat")
+    assert [(setting.path, setting.value) for setting in made] == [(("m", "m", "n"), None), (("m", "s", "n"), 5)]
+
+
+def test_an_alias_has_the_context_window_of_its_model() -> None:
+    way = DialectSetup(dialect="chat", prefix="gpt-5")
+    target = ConnectTarget(address="http://x", model="a/b", has_key=False, contexts={"a/b": 7}).named_for(way)
+    assert (target.model, target.context(target.model)) == ("gpt-5-toolwire", 7)
+
+
+def test_variables_for_limits_need_a_known_size() -> None:
+    way = DialectSetup(dialect="chat", environment={"M": "@model@", "N": "@input@", "K": "$TOOLWIRE_KEY"})
+    assert environment_of(way, TARGET) == {"M": "a/b", "K": "$TOOLWIRE_KEY"}
+    known = ConnectTarget(address="http://x", model="m", has_key=False, contexts={"m": 1000})
+    assert environment_of(way, known) == {"M": "m", "N": "750", "K": "$TOOLWIRE_KEY"}
 
 
 def test_a_client_has_a_way_for_each_dialect() -> None:

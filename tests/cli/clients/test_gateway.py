@@ -26,6 +26,11 @@ def test_the_models_are_listed_with_the_key() -> None:
     assert b"authorization: Bearer k-1\r\n" in request
 
 
+def test_context_windows_are_read() -> None:
+    rows = b'{"data": [{"id": "a", "context_length": 32000}, {"id": "b", "context_length": true}, {"id": "c"}]}'
+    assert seen(http(rows))[0].contexts == {"a": 32000}
+
+
 def test_back_ends_that_a_list_lacks_are_named() -> None:
     answer = http(b'{"data": []}').replace(b"\r\n", b"\r\nx-toolwire-unlisted: a, b\r\n", 1)
     assert seen(answer)[0] == GatewayStatus(status=200, unlisted="a, b")

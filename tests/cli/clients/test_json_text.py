@@ -31,6 +31,22 @@ def test_a_new_file() -> None:
     assert apply_settings(" \n", [Setting((ListItem("name", "x"), "n"), 1)]).strip().startswith("[")
 
 
+@pytest.mark.parametrize(
+    ("before", "path", "after"),
+    [
+        ('{\n  "a": 1,\n  "b": 2\n}\n', ("a",), '{\n  "b": 2\n}\n'),
+        ('{\n  "a": 1,\n  "b": 2\n}\n', ("b",), '{\n  "a": 1\n}\n'),
+        ('{\n  "a": 1, // one\n  "b": 2,\n}\n', ("b",), '{\n  "a": 1, // one\n}\n'),
+        ('{"a": {"b": {"c": 1}}}', ("a", "b"), '{"a": {}}'),
+        ('{"a": 1}', ("b", "c"), '{"a": 1}'),
+        ('[{"id": "x", "n": 1}]', (ListItem("id", "x"), "n"), '[{"id": "x"}]'),
+        ('[{"id": "y"}]', (ListItem("id", "x"), "n"), '[{"id": "y"}]'),
+    ],
+)
+def test_none_removes_a_member(before: str, path: Any, after: str) -> None:
+    assert apply_settings(before, [Setting(path)]) == after
+
+
 def test_comments_order_and_indentation_stay() -> None:
     settings = [Setting(("theme",), "light"), Setting(("provider", "toolwire"), {"npm": "x"}), Setting(("model",), "m")]
     text = apply_settings(COMMENTED, settings)

@@ -12,7 +12,8 @@ import pytest
 from toolwire.backends.vscode.wire import shapes
 from toolwire.cli.clients.client import Client, ConnectTarget, fill, settings_of
 from toolwire.cli.clients.settings_file import FORMATS
-from toolwire.cli.clients.table import clients, read_clients
+from toolwire.cli.clients.table import clients, find_client, read_clients
+from toolwire.errors import ConfigError
 
 PROGRAMS, LIBRARIES = read_clients("programs"), read_clients("libraries")
 BY_NAME = {program.name: program for program in PROGRAMS}
@@ -30,6 +31,87 @@ def written(name: str, dialect: str = "", *, has_key: bool = False, before: str 
 def data(name: str, dialect: str = "", **options: Any) -> Any:
     text = written(name, dialect, **options)
     return tomllib.loads(text) if name == "codex" else json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("codex", "codex"),
+        ("claude", "claude-code"),
+        ("Claude Code", "claude-code"),
+        ("claude_code", "claude-code"),
+        ("copilot", "copilot-cli"),
+        ("qwen", "qwen-code"),
+        ("cn", "continue"),
+        ("OpenCode", "opencode"),
+    ],
+)
+def test_a_client_is_found_by_its_command_and_its_title(given: str, name: str) -> None:
+    assert find_client(given).name == name
+
+
+@pytest.mark.parametrize("given", ["code", "", "-"])
+def test_an_unknown_client_is_refused(given: str) -> None:
+    with pytest.raises(ConfigError, match="there is no client"):
+        find_client(given)
+
+
+def sized(name: str, before: str = "", context: int = 32_000, **tiers: str) -> Any:
+    contexts = {"demo/echo-tools": context, "a/small": 8_000} if context else {}
+    target = ConnectTarget(address="http://x", model="demo/echo-tools", has_key=False, contexts=contexts, **tiers)
+    (file, *_), dialect = BY_NAME[name].ways[0].files, BY_NAME[name].dialects[0]
+    text = FORMATS[file.format](before, settings_of(file, target, dialect))
+    return tomllib.loads(text) if file.format == "toml" else json.loads(text)
+
+
+def test_tiers_of_claude_code() -> None:
+    environment = sized("claude-code", small="a/small", large="a/large")["env"]
+    names = {name: environment[f"ANTHROPIC_DEFAULT_{name}_MODEL"] for name in ("HAIKU", "SONNET", "OPUS", "FABLE")}
+    assert names == {"HAIKU": "a/small", "SONNET": "demo/echo-tools", "OPUS": "a/large", "FABLE": "a/large"}
+    assert environment["CLAUDE_CODE_MAX_CONTEXT_TOKENS"] == "32000"
+
+
+def test_tiers_of_opencode_are_its_models() -> None:
+    settings = sized("opencode", small="a/small")
+    assert settings["small_model"] == "toolwire/a/small"
+    assert settings["provider"]["toolwire"]["models"] == {
+        "demo/echo-tools": {"limit": {"context": 32000, "output": 8000}},
+        "a/small": {"limit": {"context": 8000, "output": 2000}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "has_it"),
+    [
+        ("codex", lambda data: data.get("model_context_window") == 32000),
+        ("claude-code", lambda data: "CLAUDE_CODE_MAX_CONTEXT_TOKENS" in data["env"]),
+        ("opencode", lambda data: "limit" in data["provider"]["toolwire"]["models"]["demo/echo-tools"]),
+        ("pi", lambda data: "contextWindow" in data["providers"]["toolwire"]["models"][0]),
+        ("qwen-code", lambda data: data["modelProviders"]["openai"][0].get("generationConfig") not in (None, {})),
+    ],
+)
+def test_the_context_window_of_an_earlier_model_does_not_stay(name: str, has_it: Any) -> None:
+    assert has_it(sized(name))
+    file = BY_NAME[name].ways[0].files[0]
+    target = ConnectTarget(
+        address="http://x", model="demo/echo-tools", has_key=False, contexts={"demo/echo-tools": 32_000}
+    )
+    before = FORMATS[file.format]("", settings_of(file, target, BY_NAME[name].dialects[0]))
+    assert not has_it(sized(name, before, context=0))
+
+
+def test_limits_of_vscode() -> None:
+    (model,) = sized("vscode")[0]["models"]
+    assert (model["maxInputTokens"], model["maxOutputTokens"]) == (24000, 8000)
+    (model,) = sized("vscode", context=0)[0]["models"]
+    assert (model["maxInputTokens"], model["maxOutputTokens"]) == (128000, 16000)
+
+
+def test_clients_without_a_place_for_another_model() -> None:
+    tiers = {program.name for program in PROGRAMS if program.has_tier("small")}
+    assert tiers == {"opencode", "claude-code", "vscode", "qwen-code", "aider", "pi"}
+    assert not BY_NAME["aider"].has_tier("large")
+    assert BY_NAME["claude-code"].has_tier("large")
 
 
 @pytest.mark.parametrize(("name", "dialect"), CASES)

@@ -1,13 +1,14 @@
 """How to connect a client to the gateway, as data: settings files, environment variables, code or steps.
 
-Texts contain placeholders: @address@, @v1@ (the address with /v1), @url@ (the whole URL of the dialect), @model@, and @key@ in settings that
-are written only with --write-key.
+Texts contain placeholders: @address@, @v1@ (the address with /v1), @url@ (the whole URL of the dialect), @model@, @small@ and @large@ (the
+models for small and hard tasks), @context@ (tokens of the model's context window; @tokens@ is the same as a string), @input@ and @output@ (its
+parts for the prompt and the answer), and @key@ in settings that are written only with --write-key.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -26,7 +27,10 @@ PATHS = {
     "messages": "/v1/messages",
     "ollama": "/api/chat",
 }
+UNKNOWN_INPUT = 128_000  # tokens, for clients that require a limit for a model of unknown size
+MAX_OUTPUT = 16_000
 _PLACEHOLDER = re.compile(r"@(\w+)@")
+_SIZE = re.compile(r"@(?:context|tokens|input|output)@")
 _Value = TypeVar("_Value")
 
 
@@ -51,15 +55,18 @@ Path: TypeAlias = tuple[Step, ...]
 
 
 class Setting(Struct, frozen=True):
-    """A value and its path. An object is merged into an existing one; None removes (TOML only). A default never replaces a value.
+    """A value and its path. An object is merged into an existing one; None removes (not in YAML). A default never replaces a value.
 
-    dialect: the only one that needs the setting; "" is any.
+    dialect: the only one that needs the setting; "" is any. is_repeated: once for each model of the target. is_sized: removed if the
+    context window of the model is unknown.
     """
 
     path: Path
     value: Any = None
     is_default: bool = False
     dialect: str = ""
+    is_repeated: bool = False
+    is_sized: bool = False
 
 
 class FilePlace(Struct, frozen=True, kw_only=True):
@@ -118,18 +125,38 @@ class Client(Struct, frozen=True, kw_only=True):
     def dialects(self) -> tuple[str, ...]:
         return tuple(way.dialect for way in self.ways)
 
+    def has_tier(self, tier: str) -> bool:
+        """Whether its settings have a place for the model of this tier: small or large."""
+        settings = [setting for way in self.ways for file in way.files for setting in file.settings]
+        return any(setting.is_repeated or f"@{tier}@" in str(setting.value) for setting in settings)
+
     def way(self, dialect: str) -> DialectSetup:
         return next(way for way in self.ways if way.dialect == dialect)
 
 
 class ConnectTarget(Struct, frozen=True, kw_only=True):
-    """The gateway and model to connect to. key: only if it is written to the file. alias_of: the real model, if `model` must be an alias."""
+    """The gateway and model to connect to. key: only if it is written to the file. alias_of: the real model, if `model` must be an alias.
+
+    small, large: the models for small and for hard tasks, if they are others. contexts: the known context windows, in tokens by model.
+    """
 
     address: str
     model: str
     has_key: bool
     key: Secret = Secret("")
     alias_of: str = ""
+    small: str = ""
+    large: str = ""
+    contexts: Mapping[str, int] = {}
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Without repetitions, the main one first."""
+        return tuple(dict.fromkeys(filter(None, (self.model, self.small, self.large))))
+
+    def context(self, model: str) -> int:
+        """0 if it is unknown."""
+        return self.contexts.get(self.alias_of if model == self.model and self.alias_of else model, 0)
 
     def named_for(self, way: DialectSetup) -> ConnectTarget:
         """The same with a model name for which the client uses this dialect."""
@@ -140,12 +167,22 @@ class ConnectTarget(Struct, frozen=True, kw_only=True):
             return replace(self, model=bare)
         return replace(self, model=f"{way.prefix}-{NAME}", alias_of=self.model)
 
-    def placeholders(self, dialect: str) -> dict[str, str]:
+    def placeholders(self, dialect: str, model: str = "") -> dict[str, str | int]:
+        """model: another one of the target's, for a setting that is repeated."""
+        model = model or self.model
+        context = self.context(model)
+        output = min(MAX_OUTPUT, context // 4) if context else MAX_OUTPUT
         return {
             "address": self.address,
             "v1": f"{self.address}/v1",
             "url": f"{self.address}{PATHS[dialect]}",
-            "model": self.model,
+            "model": model,
+            "small": self.small or self.model,
+            "large": self.large or self.model,
+            "context": context,
+            "tokens": str(context),
+            "input": context - output if context else UNKNOWN_INPUT,
+            "output": output,
             "key": self.key.reveal(),
         }
 
@@ -153,20 +190,42 @@ class ConnectTarget(Struct, frozen=True, kw_only=True):
 def settings_of(file: SettingsFile, target: ConnectTarget, dialect: str) -> tuple[Setting, ...]:
     """All settings of this file, with placeholders filled in."""
     chosen = (*file.settings, *(file.keyed if target.has_key else file.keyless), *(file.carrying if target.key else ()))
-    placeholders = target.placeholders(dialect)
     return tuple(
-        replace(setting, path=fill(setting.path, placeholders), value=fill(setting.value, placeholders))
+        filled
         for setting in chosen
         if setting.dialect in ("", dialect)
+        for filled in _fill_setting(setting, target, dialect)
     )
 
 
-def fill(value: _Value, placeholders: dict[str, str]) -> _Value:
-    """Replaces the placeholders in all strings of a value; unknown ones stay."""
+def environment_of(way: DialectSetup, target: ConnectTarget) -> dict[str, str]:
+    """Its variables; without limits if the context window is unknown. A value $TOOLWIRE_KEY stays as it is."""
+    placeholders = target.placeholders(way.dialect)
+    is_known = bool(target.context(target.model))
+    return {
+        name: str(fill(value, placeholders))
+        for name, value in way.environment.items()
+        if is_known or not _SIZE.search(value)
+    }
+
+
+def _fill_setting(setting: Setting, target: ConnectTarget, dialect: str) -> Iterator[Setting]:
+    for model in target.models if setting.is_repeated else (target.model,):
+        placeholders = target.placeholders(dialect, model)
+        is_unknown = setting.is_sized and not target.context(model)
+        value = None if is_unknown else fill(setting.value, placeholders)
+        yield replace(setting, path=fill(setting.path, placeholders), value=value)
+
+
+def fill(value: _Value, placeholders: Mapping[str, str | int]) -> _Value:
+    """Replaces the placeholders in all strings of a value; unknown ones stay. A string that is only the placeholder of a number becomes one."""
     result: Any = value
     match value:
         case str():
-            result = _PLACEHOLDER.sub(lambda match: placeholders.get(match[1], match[0]), value)
+            whole = _PLACEHOLDER.fullmatch(value)
+            number = placeholders.get(whole[1]) if whole else None
+            text = _PLACEHOLDER.sub(lambda match: str(placeholders.get(match[1], match[0])), value)
+            result = number if isinstance(number, int) else text
         case dict():
             result = {fill(key, placeholders): fill(inner, placeholders) for key, inner in value.items()}
         case tuple() | list():
@@ -222,4 +281,4 @@ def _put(data: Any, path: Path, value: Any, is_default: bool) -> Any:
     for index, element in enumerate(data):
         if step.matches(element):
             return [*data[:index], _put(element, rest, value, is_default), *data[index + 1 :]]
-    return [*data, step.create(wrap(rest, value))]
+    return data if value is None else [*data, step.create(wrap(rest, value))]

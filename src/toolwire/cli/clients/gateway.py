@@ -22,11 +22,13 @@ _MAX_BYTES = 4 * 1024 * 1024
 
 
 class GatewayStatus(Struct, frozen=True, kw_only=True):
-    """status is 0 if it does not answer. unlisted: its back ends whose models could not be listed."""
+    """status is 0 if it does not answer. unlisted: its back ends whose models could not be listed. contexts: the known context windows,
+    in tokens by model."""
 
     status: int = 0
     models: tuple[str, ...] = ()
     unlisted: str = ""
+    contexts: dict[str, int] = {}
 
     def fault(self, address: str) -> ConfigError | None:
         """Why no model can be chosen from this list; None if one can. The demo model is no substitute for unreachable back ends."""
@@ -53,7 +55,13 @@ def running(config: Config) -> GatewayStatus:
 def look(address: str, key: str, seconds: float = 2.0) -> GatewayStatus:
     """Lists the models of a gateway. Does not raise."""
     status, listing, unlisted = _get(address, "/v1/models", key, seconds)
-    return GatewayStatus(status=status, models=_ids(listing), unlisted=unlisted)
+    rows = _rows(listing)
+    return GatewayStatus(
+        status=status,
+        models=tuple(row["id"] for row in rows),
+        unlisted=unlisted,
+        contexts={row["id"]: size for row in rows if type(size := row.get("context_length")) is int and size > 0},
+    )
 
 
 def windows_at(address: str, key: str, seconds: float = 2.0) -> int | None:
@@ -106,7 +114,7 @@ def path_at(address: str, path: str) -> str:
     return urlsplit(address).path.rstrip("/") + path
 
 
-def _ids(listing: Any) -> tuple[str, ...]:
+def _rows(listing: Any) -> list[dict[str, Any]]:
     data = listing.get("data") if isinstance(listing, dict) else None
     rows = data if isinstance(data, list) else []
-    return tuple(row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str))
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]

@@ -136,7 +136,9 @@ def _put(text: str, path: Path, value: Any, is_default: bool) -> str:
             raise misplaced(path[:depth], node.value, "an object" if isinstance(step, str) else "a list")
         child = node.child(step)
         if child is None:
-            return _insert(text, node, step, wrap(path[depth + 1 :], value))
+            return text if value is None else _insert(text, node, step, wrap(path[depth + 1 :], value))
+        if value is None and depth == len(path) - 1:
+            return _remove(text, node, child)
         node = child
     if isinstance(value, dict) and isinstance(node.value, dict):
         for key, inner in value.items():
@@ -161,6 +163,24 @@ def _insert(text: str, container: Node, step: Step, value: Any) -> str:
     name = f"{json.dumps(step, ensure_ascii=False)}: " if isinstance(step, str) else ""
     comma = "," if container.children and container.has_comma else ""
     return f"{inside}{newline}{indent}{name}{made}{comma}{newline}{outer}{text[close:]}"
+
+
+def _remove(text: str, container: Node, child: Node) -> str:
+    """Removes a member with its comma; of the last one, the comma before it."""
+    nodes = [node for _, _, node in container.children]
+    index = nodes.index(child)
+    start, end = container.children[index][1], child.end
+    if index < len(nodes) - 1 or container.has_comma:
+        end = _after_space(text, end) + 1
+    elif index:
+        comma = _after_space(text, nodes[index - 1].end)
+        text, start, end = text[:comma] + text[comma + 1 :], start - 1, end - 1
+    return text[:start].rstrip(" \t\r\n") + text[end:]
+
+
+def _after_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
 
 
 def _format(text: str, value: Any, indent: str) -> str:

@@ -151,12 +151,13 @@ def locate(place: FilePlace, given: Path | None, environ: Mapping[str, str], pla
 
 def _given_path(place: FilePlace, given: Path) -> Path:
     """A new file must have a name like the client's own, so that a missing folder does not become a file."""
+    names = [Path(name).name for name in place.names]
     if os.path.isdir(given):
-        return given / place.names[-1]
+        return given / names[-1]
     if os.path.exists(given):
         return given
-    if given.name not in place.names and given.suffix not in {Path(name).suffix or None for name in place.names}:
-        expected = f"expected an existing folder, or a file in one, such as {place.names[-1]}."
+    if given.name not in names and given.suffix not in {Path(name).suffix or None for name in names}:
+        expected = f"expected an existing folder, or a file in one, such as {names[-1]}."
         raise ConfigError(f"found nothing at {quote(str(given))}; {expected}", where="--file")
     if not os.path.isdir(given.parent):
         message = f"found no folder {quote(str(given.parent))}; expected an existing one."

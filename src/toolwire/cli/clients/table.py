@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -9,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from ...config.file import suggestion
+from ...errors import ConfigError, quote
 from .client import Client, DialectSetup, fill
 
 _LEVELS = 3  # placeholders whose text contains placeholders
@@ -17,6 +20,24 @@ _LEVELS = 3  # placeholders whose text contains placeholders
 def clients() -> dict[str, Client]:
     """By name: programs, then libraries."""
     return {client.name: client for client in (*read_clients("programs"), *read_clients("libraries"))}
+
+
+def find_client(name: str) -> Client:
+    """By its name, its title or its command, in any case and with any separators: claude-code, Claude Code, claude."""
+    known = clients()
+    if name in known:
+        return known[name]
+    letters = _letters(name)
+    for client in known.values():
+        if letters and letters in (_letters(client.name), _letters(client.title), client.start):
+            return client
+    raise ConfigError(
+        f"there is no client {quote(name)}{suggestion(name, known)}", hint="`toolwire connect` lists the clients."
+    )
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 @cache

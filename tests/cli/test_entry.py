@@ -93,6 +93,25 @@ def test_an_interrupt_while_it_loads_is_quiet(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+def test_an_interrupt_before_the_command_begins_is_quiet(tmp_path: Path) -> None:
+    """Python's own start cannot be changed; from the first module of the command line on, Ctrl-C prints nothing."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Finder:\n"
+        "    @staticmethod\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        "        if name == 'toolwire.cli.entry':\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder)\n"
+    )
+    environ = environment(tmp_path)
+    environ["PYTHONPATH"] = os.pathsep.join((str(tmp_path), environ["PYTHONPATH"]))
+    command = [sys.executable, "-m", "toolwire", "stats"]
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_a_closed_stream_becomes_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+
+TYPE_CHECKING = False  # importing typing or collections.abc takes longer than the rest of this module
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 INTERRUPTED = 130
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))

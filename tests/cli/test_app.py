@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from cyclopts import App
 
 from toolwire import __version__
-from toolwire.cli.app import COMMANDS, run
+from toolwire.cli.app import COMMANDS, EXAMPLES, app, run
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +54,37 @@ def test_an_error_is_one_line_and_exit_code_two(
     assert shown.err.startswith("toolwire: ")
     assert part in shown.err
     assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        (["serve", "--prot", "1"], "Run `toolwire serve --help` for help. Example: toolwire serve --port 18800\n"),
+        (
+            ["key", "new", "--x"],
+            "Run `toolwire key new --help` for help. Example: toolwire key new laptop --expires 30d\n",
+        ),
+        (
+            ["vscode", "status", "--x"],
+            "Run `toolwire vscode status --help` for help. Example: toolwire vscode status\n",
+        ),
+        (["serv"], "Run `toolwire --help` for help. Example: toolwire serve\n"),
+    ],
+)
+def test_wrong_usage_points_to_the_help_of_the_command(
+    arguments: list[str], end: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert capsys.readouterr().err.endswith(end)
+
+
+@pytest.mark.parametrize("name", [place.rpartition(":")[2] for place in COMMANDS])
+def test_each_command_has_an_example_that_can_be_parsed(name: str) -> None:
+    for example in (text for key, text in EXAMPLES.items() if key.partition(" ")[0] == name):
+        words = shlex.split(example)
+        assert words[:2] == ["toolwire", name]
+        app.parse_args(words[1:], exit_on_error=False, print_error=False)
+    assert name in EXAMPLES
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ def test_a_gateway_that_others_can_reach_has_a_key(capsys: Shown) -> None:
         (["codex", "--file", "vault", "--url", NOBODY], "--file: found nothing"),
         (["pi", "--write", "--file", "~nobody-of-this-name", "--url", NOBODY], "expected their folder"),
         (["codex", "--config", "nowhere.toml"], "cannot be read"),
-        (["codex", "--wrong"], "Run `toolwire connect --help` for its options."),
+        (["codex", "--wrong"], "Run `toolwire connect --help` for help."),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_two(arguments: list[str], words: str, home: Path, capsys: Shown) -> None:

@@ -28,7 +28,7 @@ app = App(
 # A command is imported when it runs. The list of commands shows these texts, which are also their docstrings.
 COMMANDS = {
     "serve:serve": "Start the gateway.",
-    "models:models": "List the models of every back end, as backend/model, and the aliases.",
+    "models:models": "List the models of every back end, as backend/model, and the aliases. Exits with 1 if a back end cannot be asked.",
     "doctor:doctor": "Check configuration, address, store, every back end and every MCP server; exit with 1 if there is a problem.",
     "check.command:check": "Check which clients an endpoint works with, and report its faults.",
     "connect:connect": "Show the settings that make a client use this gateway; without a client, list the clients.",
@@ -41,6 +41,27 @@ COMMANDS = {
     "cassettes:replay": "Start a gateway that answers from a recorded file, without a model.",
     "simulate:simulate": "Run a simulator of a vendor's server on this machine.",
     "vscode:vscode": "Connect VS Code to the gateway with an extension.",
+}
+# What an error message shows besides the help: a command line that works. The longest matching name applies.
+EXAMPLES = {
+    "": "toolwire serve",
+    "serve": "toolwire serve --port 18800",
+    "models": "toolwire models --config toolwire.toml",
+    "doctor": "toolwire doctor --config toolwire.toml",
+    "check": "toolwire check http://127.0.0.1:11434/v1",
+    "connect": "toolwire connect claude-code",
+    "stats": "toolwire stats --days 30",
+    "chat": 'toolwire chat --model demo/echo-tools "What can you do?"',
+    "tools": "toolwire tools --mcp 'npx -y @modelcontextprotocol/server-filesystem .'",
+    "mcp": "toolwire mcp --config toolwire.toml",
+    "key": "toolwire key list",
+    "key new": "toolwire key new laptop --expires 30d",
+    "key rotate": "toolwire key rotate laptop",
+    "key revoke": "toolwire key revoke laptop",
+    "record": "toolwire record session.cassette",
+    "replay": "toolwire replay session.cassette",
+    "simulate": "toolwire simulate cursor",
+    "vscode": "toolwire vscode status",
 }
 for place, text in COMMANDS.items():
     app.command(f"toolwire.cli.{place}", name=place.partition(":")[2], help=text)
@@ -55,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
         code = app(list(arguments), exit_on_error=False, print_error=False)
         sys.stdout.flush()  # errors here are still reported
     except CycloptsError as error:
-        return _fail(f"{' '.join(str(error).split())} {_help_for(arguments)}")
+        return _fail(f"{' '.join(str(error).split())} {_help_for(error, arguments)}")
     except UpstreamError as error:
         return _fail(error.sentence(), PROBLEM_FOUND)
     except GatewayError as error:
@@ -77,11 +98,14 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _help_for(arguments: Sequence[str]) -> str:
-    names = {place.rpartition(":")[2] for place in COMMANDS}
-    if arguments and arguments[0] in names:
-        return f"Run `toolwire {arguments[0]} --help` for its options."
-    return "Run `toolwire --help` for a list of commands."
+def _help_for(error: CycloptsError, arguments: Sequence[str]) -> str:
+    """Where the help of this command is, and a command line that works."""
+    chain = error.command_chain or ()
+    if not chain and arguments and arguments[0] in EXAMPLES:
+        chain = (arguments[0],)
+    name = " ".join(chain)
+    example = EXAMPLES.get(name) or EXAMPLES.get(name.partition(" ")[0], EXAMPLES[""])
+    return f"Run `{' '.join(('toolwire', *chain))} --help` for help. Example: {example}"
 
 
 def _fail(message: str, code: int = WRONG_USAGE) -> int:

@@ -43,12 +43,13 @@ def models(
     config: ConfigFlag = None,
     json: Annotated[bool, Parameter(help="Write JSON, for programs.", negative="")] = False,
 ) -> int:
-    """List the models of every back end, as backend/model, and the aliases."""
+    """List the models of every back end, as backend/model, and the aliases. Exits with 1 if a back end cannot be asked."""
     found, listings = asyncio.run(_listings(config))
     aliases = _aliases(found, listings)
+    code = 1 if any(listing.error is not None for listing in listings) else 0
     if json:
         print(msgspec.json.format(msgspec.json.encode(_as_json(listings, aliases)), indent=2).decode())
-        return 0
+        return code
     for alias, route in aliases.items():
         print(plain(f"{alias} -> {route.backend}/{route.model}", 600))
     for listing in listings:
@@ -56,7 +57,7 @@ def models(
             print(plain(f"{listing.backend}/{model}"))
         if listing.error is not None:
             print(plain(f"{listing.backend}: {listing.error.sentence()}", 600), file=sys.stderr)
-    return 0
+    return code
 
 
 async def ask(backend: BackendConfig, seconds: float = 0.0, *, gateway: GatewayStatus | None = None) -> ModelListing:

@@ -106,12 +106,23 @@ def test_servers_that_hang_or_fail_are_passed_over_together() -> None:
     assert seconds == PROBE_SECONDS
 
 
-def test_vs_code_comes_to_those_who_serve() -> None:
+def test_windows_can_connect_to_a_gateway_on_a_machine_with_vs_code(tmp_path: Path) -> None:
     async def probe(url: str) -> list[str] | None:
         return None
 
-    assert asyncio.run(discover({}, probe, is_serving=True)) == (VSCODE,)
-    assert VSCODE.kind == "vscode"
+    def served(environ: dict[str, str]) -> tuple[BackendConfig, ...]:
+        return asyncio.run(discover(environ, probe, is_serving=True))
+
+    home, programs = tmp_path / "home", tmp_path / "programs"
+    environ = {"HOME": str(home), "PATH": str(programs)}
+    assert served(environ) == ()
+    (home / ".vscode-server").mkdir(parents=True)
+    assert served(environ) == (VSCODE,)
+    programs.mkdir()
+    (programs / "code").write_text("#!/bin/sh\n")
+    (programs / "code").chmod(0o755)
+    assert served({"PATH": str(programs)}) == (VSCODE,)
+    assert asyncio.run(discover(environ, probe)) == ()
 
 
 def test_a_program_on_the_path(tmp_path: Path) -> None:

@@ -54,6 +54,17 @@ ACCOUNTS = (
     ),
 )
 
+VSCODE_PROGRAMS = ("code", "code-insiders", "codium", "code-server")
+# Of VS Code here, and of its server, which a window on another machine starts here (SSH, WSL, containers).
+VSCODE_FOLDERS = (
+    ".vscode",
+    ".vscode-insiders",
+    ".vscode-oss",
+    ".vscode-server",
+    ".vscode-server-insiders",
+    ".vscode-remote",
+    ".local/share/code-server",
+)
 # VS Code replaces arguments that are not JSON by {}, so the model must correct them.
 VSCODE = BackendConfig(name="vscode", kind="vscode", guard="retry")
 
@@ -63,13 +74,13 @@ async def discover(
 ) -> tuple[BackendConfig, ...]:
     """Accounts, then programs, then local servers that answer. Skips own_port, where this gateway listens.
 
-    is_serving: this process runs the gateway, so VS Code windows can connect to it.
+    is_serving: this process runs the gateway, so windows of a VS Code on this machine can connect to it.
     """
     accounts = (*_accounts(environ, own_port), *_programs(environ))
     ports = {name: port for name, port in LOCAL_PORTS.items() if port != own_port}
     answers = await asyncio.gather(*(_local(name, port, probe) for name, port in ports.items()))
     found = accounts + tuple(backend for backend in answers if backend is not None)
-    return (*found, VSCODE) if is_serving else found
+    return (*found, VSCODE) if is_serving and _has_vscode(environ) else found
 
 
 def _accounts(environ: Mapping[str, str], own_port: int) -> Iterator[BackendConfig]:
@@ -83,6 +94,14 @@ def _programs(environ: Mapping[str, str]) -> Iterator[BackendConfig]:
     """Programs with an account of their own. They start with the first request."""
     if shutil.which("codex", path=environ.get("PATH", "")):
         yield BackendConfig(name="codex", kind="codex")
+
+
+def _has_vscode(environ: Mapping[str, str]) -> bool:
+    """A program on the PATH, or a folder that VS Code has created for its extensions."""
+    if any(shutil.which(program, path=environ.get("PATH", "")) for program in VSCODE_PROGRAMS):
+        return True
+    home = environ.get("HOME") or environ.get("USERPROFILE", "")
+    return bool(home) and any((Path(home) / folder).is_dir() for folder in VSCODE_FOLDERS)
 
 
 def _key(environ: Mapping[str, str], name: str) -> Secret:

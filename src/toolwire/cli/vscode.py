@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from msgspec import Struct
 
 from .. import __version__
+from ..catalog.discovery import VSCODE_PROGRAMS as PROGRAMS
 from ..config.file import Config, load
 from ..errors import ConfigError, quote
 from .clients.client import KEY
@@ -21,7 +22,6 @@ from .models import plain
 from .serve import ConfigFlag, address_of
 
 EXTENSION = "toolwire.toolwire"
-PROGRAMS = ("code", "code-insiders", "codium", "code-server")
 _SHIPPED = files("toolwire") / "extension" / "toolwire.vsix"
 _SECONDS = 120.0
 _NAME = "vscode"  # of the default back end without a file

@@ -81,7 +81,7 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
 def with_backends(config: Config, found: Iterable[BackendConfig]) -> Config:
     """Adds back ends and the embedded demo, and sets the default if there is only one candidate.
 
-    VS Code is found on every machine, even without a window, so it is the default only if there is no other candidate.
+    VS Code is found without a window, so it is the default only if there is no other candidate.
     """
     found = list(found)
     backends = {backend.name: backend for backend in (*found, *config.backends)}

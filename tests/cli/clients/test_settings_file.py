@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolwire.cli.clients.client import FilePlace, Setting
-from toolwire.cli.clients.settings_file import difference, locate, plan, write
+from toolwire.cli.clients.settings_file import FileChange, difference, locate, plan, write
 from toolwire.errors import ConfigError
 
 SETTINGS = [Setting(("model",), "m")]
@@ -44,6 +44,21 @@ def test_two_backups_in_one_second_are_two_files(tmp_path: Path) -> None:
     backups = {write(plan(path, "json", [Setting(("model",), str(number))])) for number in range(3)}
     assert len(backups) == 3
     assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "is_hidden"),
+    [
+        ('"maxInputTokens": 128000,', False),
+        ('"tokens": true', False),
+        ('"apiKey": "sk-123",', True),
+        ('"token": 128000, "key": "sk-123"', True),
+        ('"key": 12345678901234567890', True),
+    ],
+)
+def test_a_number_of_tokens_is_no_secret(line: str, is_hidden: bool, tmp_path: Path) -> None:
+    change = FileChange(path=tmp_path, target=tmp_path, before="", after=line)
+    assert list(difference(change))[-1] == (f"+{line.partition(':')[0]}: (hidden)" if is_hidden else f"+{line}")
 
 
 def test_a_link_is_followed_and_stays_one(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from .client import NAME, FilePlace, Format, Setting
 NO_SECRET = Secret("")
 _LONGEST = 4 * 1024 * 1024
 _SECRET = re.compile(r"""((?:key|token|secret|password|authorization)[\w-]*["']?\s*[:=]\s*)(.*)""", re.IGNORECASE)
+_NUMBER = re.compile(r"(\d{1,9}|true|false|null)\s*[,}\]]*\s*$")
 
 FORMATS: dict[Format, Callable[[str, Sequence[Setting]], str]] = {
     "json": json_text.apply_settings,
@@ -129,7 +130,10 @@ def _replace(target: Path, text: str, *, is_private: bool) -> None:
 
 
 def _hide(match: re.Match[str]) -> str:
-    return match[0] if NAME in match[2].lower() or not match[2].strip('"{[ ') else f"{match[1]}(hidden)"
+    """Hides values that may be secret. Our own placeholder, an opening bracket, a number (maxInputTokens) or a constant is none."""
+    value = match[2]
+    is_plain = NAME in value.lower() or not value.strip('"{[ ') or _NUMBER.match(value)
+    return match[0] if is_plain else f"{match[1]}(hidden)"
 
 
 def _reason(error: OSError) -> str:

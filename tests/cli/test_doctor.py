@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from tests.backends.codex.starting import fake
 from tests.cli.listener import http, listening
 from tests.tools.mcp.servers import bare
+from toolwire.catalog.discovery import VSCODE
 from toolwire.cli.doctor import Finding, doctor, examine, of_aliases, of_backend, of_mcp_server, of_store
 from toolwire.cli.models import ModelListing
 from toolwire.config.file import BackendConfig, Config, McpServerConfig, StoreConfig, with_backends
@@ -102,7 +104,9 @@ def test_a_free_address(tmp_path: Path) -> None:
 def test_an_address_in_use_by_another_program(tmp_path: Path) -> None:
     finding = examined(tmp_path, http(b'{"data": [{"id": "llama"}]}'))["address"]
     assert finding.is_wrong
-    assert "another program" in finding.text
+    assert "is in use by " in finding.text
+    if sys.platform == "linux":
+        assert f"(process {os.getpid()})" in finding.text
     assert "--port" in finding.advice
 
 
@@ -127,7 +131,7 @@ def test_the_command_counts_and_exits_with_one(tmp_path: Path, capsys: pytest.Ca
     assert doctor(config=tmp_path / "toolwire.toml") == 1
     shown = capsys.readouterr().out
     assert "WRONG back end a: TOOLWIRE_TEST_NOT_SET is not set.\n      Set it before" in shown
-    assert "ok    configuration: The file" in shown
+    assert "note  configuration: The file" in shown
     assert "chmod 600" in shown
     assert shown.endswith("1 of 6 checks found something wrong.\n")
     assert "sk-secret" not in shown
@@ -191,7 +195,7 @@ def test_a_store_in_use_and_one_in_memory_are_well(tmp_path: Path) -> None:
 def test_a_default_store_that_cannot_be_made_stops_nothing(data_folder: Path) -> None:
     data_folder.write_text("no folder")
     finding = of_store(StoreConfig())
-    assert not finding.is_wrong
+    assert finding.mark == "note"
     assert "cannot be created" in finding.text
 
 
@@ -224,7 +228,27 @@ def test_an_alias_of_a_back_end_that_does_not_answer_may_be_right() -> None:
 def test_an_alias_for_a_name_with_a_slash_may_mean_the_default() -> None:
     config = with_backends(Config(aliases={"x": "meta/llama"}), [OPENAI])
     answers = [ModelListing(backend="openai", models=("a",)), ModelListing(backend="demo", models=("echo-tools",))]
-    assert not list(of_aliases(config, answers))
+    (finding,) = of_aliases(config, answers)
+    assert finding.mark == "note"
+    assert (
+        'there is no back end "meta". Unless a back end lists "meta/llama", requests go to the default' in finding.text
+    )
+
+
+def test_what_could_not_be_checked_is_not_called_in_order(
+    capsys: pytest.CaptureFixture[str], data_folder: Path
+) -> None:
+    data_folder.write_text("no folder")
+    assert doctor(config=None) == 0
+    shown = capsys.readouterr().out
+    assert "note  store: " in shown
+    assert shown.endswith("Nothing is wrong; read the lines with note (1).\n")
+
+
+def test_vscode_without_a_window_is_wrong_only_if_a_gateway_runs() -> None:
+    listing = ModelListing(backend="vscode", error=UpstreamError("no window."))
+    assert of_backend(VSCODE, listing, is_running=True).mark == "WRONG"
+    assert of_backend(VSCODE, listing, is_running=False).mark == "note"
 
 
 @pytest.mark.slow

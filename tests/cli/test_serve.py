@@ -9,8 +9,10 @@ import socket
 import sys
 
 import pytest
+from msgspec.structs import replace
 
-from toolwire.cli.serve import UnusablePort, address_of, banner, check_port, serve
+from toolwire.catalog.router import router_for
+from toolwire.cli.serve import UnusablePort, address_of, alias_warnings, banner, check_port, serve
 from toolwire.config.file import BackendConfig, Config, McpServerConfig, ServerConfig, with_backends
 from toolwire.config.secret import Secret
 from toolwire.errors import ConfigError
@@ -42,6 +44,49 @@ def test_the_first_request_can_be_pasted() -> None:
     command = shlex.split(list(banner(Config()))[-1])
     assert command[:2] == ["curl", "http://127.0.0.1:18741/v1/chat/completions"]
     assert json.loads(command[-1])["model"] == "demo/echo-tools"
+
+
+@pytest.mark.parametrize(
+    ("config", "model"),
+    [
+        (with_backends(Config(), [replace(OPENAI, missing="")]), "openai/MODEL"),
+        (
+            with_backends(Config(), [replace(OPENAI, missing="", models=("text-embedding-3", "gpt-5.5"))]),
+            "openai/gpt-5.5",
+        ),
+        (with_backends(Config(), [OPENAI]), "demo/echo-tools"),  # its key is missing
+        (with_backends(Config(aliases={"fast": "openai/gpt-5.5"}), [replace(OPENAI, missing="")]), "fast"),
+    ],
+)
+def test_the_first_request_uses_a_real_model_if_there_is_one(config: Config, model: str) -> None:
+    lines = list(banner(config))
+    assert json.loads(shlex.split(lines[-1])[-1])["model"] == model
+    assert ("`toolwire models` lists the names" in lines[-2]) == model.endswith("/MODEL")
+
+
+def test_the_banner_shows_which_address_is_bound() -> None:
+    server = ServerConfig(host="0.0.0.0", keys=(Secret("tw-secret"),))
+    first = next(banner(Config(server=server)))
+    assert first.endswith("at http://127.0.0.1:18741, listening on 0.0.0.0:18741, every address of this machine")
+
+
+def test_an_alias_to_an_unknown_back_end_is_reported() -> None:
+    aliases = {"fast": "opnai/gpt-5.5", "good": "openai/gpt-5.5", "any": "gpt-5.5", "all-*": "openai/*"}
+    config = with_backends(Config(aliases=aliases), [OPENAI])
+    (warning,) = alias_warnings(config, router_for(config))
+    assert warning == (
+        '[models] "fast": there is no back end "opnai". Unless a back end lists "opnai/gpt-5.5", requests go to the '
+        'default, "openai". Did you mean "openai"?'
+    )
+    listed = with_backends(Config(aliases={"x": "meta/llama"}), [replace(OPENAI, models=("meta/llama",))])
+    assert not list(alias_warnings(listed, router_for(listed)))
+    group = with_backends(Config(aliases={"x": "demo/echo-tools"}, groups={"x": ("demo/echo-tools", "no/such")}), [])
+    assert "requests fail" in next(alias_warnings(group, router_for(group)))
+
+
+def test_an_address_that_cannot_be_used_is_named() -> None:
+    with pytest.raises(UnusablePort, match=r"192\.0\.2\.1:18741 cannot be used: .*--host and --port"):
+        check_port(ServerConfig(host="192.0.2.1", keys=(Secret("tw-secret"),)))
 
 
 def test_keys_are_mentioned_and_not_shown() -> None:

@@ -223,3 +223,12 @@ def test_a_damaged_store_is_reported_with_its_path(config: Path, capsys: pytest.
     assert told.startswith(f"toolwire: {path}: ")
     assert "Move it away" in told
     assert "Requests" not in told
+
+
+@pytest.mark.parametrize("json_flag", [False, True])
+def test_an_unknown_back_end_gets_a_hint(config: Path, capsys: pytest.CaptureFixture[str], json_flag: bool) -> None:
+    assert stats(config=config, backend="dmeo", json=json_flag) == 1
+    assert capsys.readouterr().err == 'There is no back end "dmeo"; did you mean "demo"?\n'
+    assert stats(config=config, backend="zzz", json=json_flag) == 1
+    assert capsys.readouterr().err == 'There is no back end "zzz"; the back ends are demo.\n'
+    assert stats(config=config, backend="demo", json=json_flag) == 0

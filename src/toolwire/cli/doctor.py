@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..catalog.found import found_config, probe
 from ..catalog.router import router_for
@@ -25,31 +25,42 @@ from ..config.file import (
 )
 from ..errors import ConfigError, GatewayError, quote
 from .models import ModelListing, ask, gateway_of, plain
-from .serve import ConfigFlag, address_of
+from .serve import ConfigFlag, address_of, alias_warnings, bind_error, listener_at
 
 LOCAL_SECONDS = 2.0
 _MAX_NAMED = 5
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """advice: what to do about a problem or a possible improvement."""
+    """advice: what to do. is_note: neither in order nor certainly wrong, such as something that could not be checked."""
 
     subject: str
     text: str
     is_wrong: bool = False
+    is_note: bool = False
     advice: str = ""
+
+    @property
+    def mark(self) -> str:
+        return "WRONG" if self.is_wrong else "note" if self.is_note else "ok"
 
 
 def doctor(*, config: ConfigFlag = None) -> int:
     """Check configuration, address, store, every back end and every MCP server; exit with 1 if there is a problem."""
     findings = asyncio.run(examine(config))
     for finding in findings:
-        print(plain(f"{'WRONG' if finding.is_wrong else 'ok   '} {finding.subject}: {finding.text}", 600))
+        print(plain(f"{finding.mark:5} {finding.subject}: {finding.text}", 600))
         if finding.advice:
             print(plain(f"      {finding.advice}", 600))
     wrong = sum(finding.is_wrong for finding in findings)
-    print(f"{wrong} of {len(findings)} checks found something wrong." if wrong else "Everything is in order.")
+    print(_summary(wrong, sum(finding.mark == "note" for finding in findings), len(findings)))
     return 1 if wrong else 0
+
+
+def _summary(wrong: int, notes: int, checks: int) -> str:
+    if wrong:
+        return f"{wrong} of {checks} checks found something wrong."
+    return f"Nothing is wrong; read the lines with note ({notes})." if notes else "Everything is in order."
 
 
 async def examine(path: Path | None) -> list[Finding]:
@@ -58,11 +69,14 @@ async def examine(path: Path | None) -> list[Finding]:
     answers = await asyncio.gather(*(ask(backend, gateway=gateway) for backend in config.backends))
     return [
         _of_configuration(config),
-        *(Finding(subject="configuration", text=warning) for warning in config.warnings),
+        *(Finding(subject="configuration", text=warning, is_note=True) for warning in config.warnings),
         await _of_address(config.server),
         await of_postgres(config.store) if config.store.kind == "postgres" else of_store(config.store),
         *([_of_search(config.search)] if config.search is not None and config.search.kind == "command" else []),
-        *(of_backend(backend, answer) for backend, answer in zip(config.backends, answers, strict=True)),
+        *(
+            of_backend(backend, answer, is_running=bool(gateway.status))
+            for backend, answer in zip(config.backends, answers, strict=True)
+        ),
         *(finding for backend in config.backends for finding in of_local_tools(backend)),
         *of_aliases(config, answers),
         *await asyncio.gather(*map(of_mcp_server, config.mcp_servers)),
@@ -88,7 +102,7 @@ def of_store(store: StoreConfig) -> Finding:
         )
     except ConfigError as error:
         return Finding(subject="store", text=error.sentence(), is_wrong=True)
-    return Finding(subject="store", text=opened.warning or f"{file} can be used.")
+    return Finding(subject="store", text=opened.warning or f"{file} can be used.", is_note=bool(opened.warning))
 
 
 async def of_postgres(store: StoreConfig) -> Finding:
@@ -112,22 +126,29 @@ def of_aliases(config: Config, answers: Sequence[ModelListing]) -> Iterator[Find
         models = answer.models or backend.models
         router.note_models(backend.name, models)
         is_known = is_known and bool(models)
+    routed = dict(config.aliases)
     for alias, target in config.aliases.items():
         name = target if "*" in alias else alias  # a pattern itself is not a name
         if "*" not in name and router.route_or_none(name) is None:
+            del routed[alias]
             text = (
                 f"its target is {quote(target)}, and no back end{'' if is_known else ' that answers'} has that model."
             )
             advice = 'Write "BACKEND/MODEL" under [models], with the name of a back end, or set default under [server].'
-            yield Finding(subject=f"alias {quote(alias)}", text=text, is_wrong=is_known, advice=advice)
+            yield Finding(
+                subject=f"alias {quote(alias)}", text=text, is_wrong=is_known, is_note=not is_known, advice=advice
+            )
+    for warning in alias_warnings(replace(config, aliases=routed), router):
+        yield Finding(subject="aliases", text=warning, is_note=True)
 
 
-def of_backend(backend: BackendConfig, answer: ModelListing) -> Finding:
+def of_backend(backend: BackendConfig, answer: ModelListing, *, is_running: bool = True) -> Finding:
+    """is_running: a gateway runs, so that windows of VS Code could be connected."""
     subject = f"back end {backend.name}"
     if backend.kind == "vscode" and not answer.models:
-        return Finding(
-            subject=subject, text="no window offers a model; `toolwire vscode status` shows what is missing."
-        )
+        why = "no window offers a model" if is_running else "unknown until a gateway runs"
+        text = f"{why}; `toolwire vscode status` shows what is missing."
+        return Finding(subject=subject, text=text, is_wrong=is_running, is_note=not is_running)
     if answer.error is None:
         count = len(answer.models)
         program = f" It is {answer.program}." if answer.program else ""
@@ -139,7 +160,10 @@ def of_backend(backend: BackendConfig, answer: ModelListing) -> Finding:
         )
         if strange := [model for model in backend.models if model not in answer.models][:_MAX_NAMED]:
             listed = f"{listed[:-1]}; missing from the list, but configured: {', '.join(strange)}."
-        return Finding(subject=subject, text=f"{listed}{program}", is_wrong=bool(missing), advice=missing)
+        is_note = bool(strange) or not count
+        return Finding(
+            subject=subject, text=f"{listed}{program}", is_wrong=bool(missing), is_note=is_note, advice=missing
+        )
     if answer.error.status == 404 and backend.models and not backend.missing:
         return Finding(subject=subject, text="answers; it has no model list, so the models of the file are used.")
     return Finding(subject=subject, text=answer.error.sentence(), is_wrong=True, advice=_advice(backend, answer.error))
@@ -177,7 +201,8 @@ async def of_mcp_server(server: McpServerConfig) -> Finding:
     approvals = [approval_of(server, tool.remote, changes_things=tool.changes_things) for tool in tools]
     counts = f"{approvals.count('allow')} are run by the gateway, {approvals.count('ask')} need the client's approval"
     text = f"works, with {len(tools)} tools: {counts}, {approvals.count('deny')} are denied."
-    return Finding(subject=subject, text=text, advice=" ".join(warnings[:_MAX_NAMED]))
+    advice = " ".join(warnings[:_MAX_NAMED])
+    return Finding(subject=subject, text=text, is_note=bool(warnings), advice=advice)
 
 
 def _advice(backend: BackendConfig, error: GatewayError) -> str:
@@ -220,7 +245,8 @@ def _of_folder(file: Path, *, is_wrong: bool) -> Finding:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         text = f"{file} cannot be created: {error.strerror or 'unknown reason'} in {folder}."
-        return Finding(subject="store", text=text, is_wrong=is_wrong, advice="Set path under [store] to another file.")
+        advice = "Set path under [store] to another file."
+        return Finding(subject="store", text=text, is_wrong=is_wrong, is_note=True, advice=advice)
     return Finding(subject="store", text=f"{file} is created at the first start.")
 
 
@@ -233,30 +259,17 @@ def _of_search(search: SearchConfig) -> Finding:
 
 async def _of_address(server: ServerConfig) -> Finding:
     address = address_of(server)
-    reason = _bind_error(server)
+    reason = bind_error(server, server.port)
     if reason is None:
         return Finding(subject="address", text=f"{address} is free.")
     if reason.errno == errno.EADDRINUSE:
         if await _is_toolwire(server):
             return Finding(subject="address", text=f"toolwire is running at {address}.")
         advice = "Stop what listens there, or choose another with --port."
-        return Finding(subject="address", text=f"{address} is in use by another program.", is_wrong=True, advice=advice)
+        user = listener_at(server.port) or "another program"
+        return Finding(subject="address", text=f"{address} is in use by {user}.", is_wrong=True, advice=advice)
     text = f"{server.host} port {server.port} cannot be used: {reason.strerror or 'unknown reason'}."
     return Finding(subject="address", text=text, is_wrong=True, advice="Choose others with --host and --port.")
-
-
-def _bind_error(server: ServerConfig) -> OSError | None:
-    """The error that a server would get there."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as listener:
-            # As servers do: an address with connections in TIME_WAIT is free.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(1)
-    except OSError as error:
-        return error
-    return None
 
 
 async def _is_toolwire(server: ServerConfig) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import errno
 import os
 import socket
@@ -13,10 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
+import msgspec
 from cyclopts import Parameter
 
 from .. import __version__
 from ..catalog.found import found_config
+from ..catalog.router import Router, router_for
 from ..config.file import BackendConfig, Config, ServerConfig, default_store_path, with_address
 from ..errors import ConfigError, quote
 
@@ -26,6 +29,8 @@ ConfigFlag: TypeAlias = Annotated[
 ]
 
 _MAX_WORKERS = 64
+_ANY_MODEL = "/MODEL"
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # and the address for clients on this machine
 
 
 def serve(
@@ -43,7 +48,7 @@ def serve(
     if not 1 <= workers <= _MAX_WORKERS:
         raise ConfigError(f"found {workers}; expected a whole number from 1 to {_MAX_WORKERS}.", where="--workers")
     served = with_address(asyncio.run(found_config(config, port=port, is_serving=True)), host, port)
-    for warning in served.warnings:
+    for warning in (*served.warnings, *alias_warnings(served, router_for(served))):
         print(f"warning: {warning}", file=sys.stderr)
 
     check_port(served.server)
@@ -52,23 +57,53 @@ def serve(
     run(served, workers=workers, announce=partial(announce, served))
 
 
+def alias_warnings(config: Config, router: Router) -> Iterator[str]:
+    """Aliases whose target begins with a name that is no back end, and that no known model list contains."""
+    names = {backend.name for backend in config.backends}
+    for alias, target in config.aliases.items():
+        for model in config.groups.get(alias, (target,)):
+            prefix, slash, _ = model.partition("/")
+            route = router.route_or_none(model)
+            if "*" in model or not slash or prefix in names or (route is not None and not route.is_guess):
+                continue
+            end = f"go to the default, {quote(route.backend)}" if route is not None else "fail"
+            near = difflib.get_close_matches(prefix, names, n=1)
+            hint = f"Did you mean {quote(near[0])}?" if near else f"The back ends are {', '.join(sorted(names))}."
+            yield (
+                f"[models] {quote(alias)}: there is no back end {quote(prefix)}. Unless a back end lists "
+                f"{quote(model)}, requests {end}. {hint}"
+            )
+
+
 def check_port(server: ServerConfig) -> None:
     """Raises UnusablePort with what to do. Workers of one gateway share a port, so it is only tried, not reserved."""
-    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
-    for port in (server.port, *range(server.port + 1, min(server.port + 50, 65536))):
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((server.host, port))
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    return  # the server reports it
-                continue
-        if port == server.port:
-            return
-        user = _listener_at(server.port)
-        hint = f"Stop that one, or run: toolwire serve --port {port}"
-        raise UnusablePort(f"{server.host}:{server.port} is already in use{f' by {user}' if user else ''}.", hint=hint)
+    error = bind_error(server, server.port)
+    if error is None:
+        return
+    if error.errno != errno.EADDRINUSE:
+        message = f"{server.host}:{server.port} cannot be used: {error.strerror or type(error).__name__}."
+        raise UnusablePort(message, hint="Choose another address with --host and --port, or under [server].")
+    user = listener_at(server.port)
+    ports = range(server.port + 1, min(server.port + 50, 65536))
+    free = next((port for port in ports if bind_error(server, port) is None), None)
+    hint = (
+        f"Stop that one, or run: toolwire serve --port {free}" if free else "Stop that one, or choose another --port."
+    )
+    raise UnusablePort(f"{server.host}:{server.port} is already in use{f' by {user}' if user else ''}.", hint=hint)
+
+
+def bind_error(server: ServerConfig, port: int) -> OSError | None:
+    """The error that a server would get at this port."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(server.host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as listener:
+            # As servers do: an address with connections in TIME_WAIT is free.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(1)
+    except OSError as error:
+        return error
+    return None
 
 
 class UnusablePort(ConfigError):
@@ -77,7 +112,7 @@ class UnusablePort(ConfigError):
     exit_code = 3
 
 
-def _listener_at(port: int) -> str:
+def listener_at(port: int) -> str:
     """The program that listens on this port of this machine, where the system tells."""
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -97,7 +132,7 @@ def _listener_at(port: int) -> str:
 def banner(config: Config) -> Iterator[str]:
     """The lines that are printed at the start."""
     address = address_of(config.server)
-    yield f"toolwire {__version__} at {address}"
+    yield f"toolwire {__version__} at {address}{_reach(config.server)}"
     yield f"  configuration      {config.path or 'no file; back ends were found on this machine'}"
     for backend in config.backends:
         yield f"  back end           {_describe_backend(backend, config.server.default)}"
@@ -111,14 +146,22 @@ def banner(config: Config) -> Iterator[str]:
     file = f"{store.path or default_store_path()}, for {store.max_age_days} days; change it under [store]"
     places = {"memory": "in memory, until this process ends", "postgres": "in PostgreSQL"}
     yield f"  stored responses   {places.get(store.kind, file)}"
-    yield "Try it:"
-    yield f"  {_first_request(config, address)}"
+    model = first_model(config)
+    yield f"Try it{' (`toolwire models` lists the names)' if model.endswith(_ANY_MODEL) else ''}:"
+    yield f"  {_first_request(config, address, model)}"
 
 
 def address_of(server: ServerConfig) -> str:
     """The address for clients on this machine."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host, server.host)
+    host = _EVERY_ADDRESS.get(server.host, server.host)
     return f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
+
+
+def _reach(server: ServerConfig) -> str:
+    """What the address for clients does not say: that the gateway listens on every address of this machine."""
+    if server.host not in _EVERY_ADDRESS:
+        return ""
+    return f", listening on {server.host}:{server.port}, every address of this machine"
 
 
 def announce(config: Config) -> None:
@@ -153,7 +196,25 @@ def _local_tools(backend: BackendConfig) -> Iterator[str]:
         yield f"    on this machine  {found.text}"
 
 
-def _first_request(config: Config, address: str) -> str:
+def first_model(config: Config) -> str:
+    """A real model, as the configuration names it; the demo model only if there is no other back end.
+
+    Nothing is requested from back ends here, so a name that only they know is left open.
+    """
+    router = router_for(config)
+    for alias in router.aliases:
+        route = router.route_or_none(alias)
+        if route is not None and not route.is_guess:
+            return alias
+    real = [backend for backend in config.backends if backend.kind not in ("demo", "scripted") and not backend.missing]
+    real.sort(key=lambda backend: (not backend.models, backend.name != config.server.default))
+    if not real:
+        return "demo/echo-tools"
+    models = [model for model in real[0].models if "embed" not in model.lower()]
+    return f"{real[0].name}{f'/{models[0]}' if models else _ANY_MODEL}"
+
+
+def _first_request(config: Config, address: str, model: str) -> str:
     key = " -H 'Authorization: Bearer YOUR_KEY'" if config.server.keys else ""
-    body = '{"model": "demo/echo-tools", "messages": [{"role": "user", "content": "hello"}]}'
+    body = msgspec.json.encode({"model": model, "messages": [{"role": "user", "content": "hello"}]}).decode()
     return f"curl {address}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{body}'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -60,12 +61,14 @@ def stats(
     found = asyncio.run(_found(config, days, backend))
     if json:
         print(msgspec.json.format(msgspec.json.encode(as_json(found)), indent=2).decode())
-        return 0
-    print("\n".join(render_text(found)))
+    else:
+        print("\n".join(render_text(found)))
     if backend and not found.lines:
         names = [one.name for one in asyncio.run(found_config(config)).backends]
         if backend not in names:
-            print(f"There is no back end {quote(backend)}; the back ends are {', '.join(names)}.", file=sys.stderr)
+            near = difflib.get_close_matches(backend, names, n=1)
+            hint = f"did you mean {quote(near[0])}?" if near else f"the back ends are {', '.join(names)}."
+            print(f"There is no back end {quote(backend)}; {hint}", file=sys.stderr)
             return 1
     return 0
 

@@ -34,7 +34,7 @@ from .summary import seal, summarize
 Entry: TypeAlias = FlowDraft | PackedFlow  # open, or ended
 Listener: TypeAlias = Callable[[FlowSummary | None], None]  # None: flows were deleted
 
-TICK = 0.1  # seconds until drafts that have ended are packed
+TICK = 1.0  # seconds until drafts that have ended are packed
 IDLE = 10.0  # seconds without a request until all flows are sealed
 _SEALED_TOGETHER = 100
 _MAX_ENDED = 200  # drafts that wait to be packed

@@ -138,7 +138,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """function: has a schema. custom: takes free text, told by grammar where there is one. typed: its dialect knows what it
+    """function: has a schema. custom: takes free text, described by a grammar if it has one. typed: its dialect knows what it
     takes, and schema says the same for others. hosted: run by the back end, known by its source alone.
 
     label is the name for back ends that have no namespaces, "" where the name itself will do; namespace_description is what the
@@ -209,7 +209,7 @@ class State(Struct, frozen=True, kw_only=True):
     """What a request asks of the server's memory: to find something earlier, to be kept itself, or both.
 
     field names the member that leans on something earlier, "" where there is none; why and refusal are for those who cannot have
-    that. answer_id is the id the answer must have, where somebody was promised it.
+    that. answer_id is the id the answer must have, where a client already knows it.
     """
 
     field: str = ""
@@ -295,7 +295,7 @@ class Request(Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
 
 
-# A header by which an agent tells a gateway why it makes the last request of a task.
+# A header in which an agent states why it makes the last request of a task.
 LOOP_HEADER: Final = "x-toolwire-loop"
 REACHED_BOUND: Final = "max_iterations"
 

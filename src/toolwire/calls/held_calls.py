@@ -64,10 +64,9 @@ Held: TypeAlias = HeldCall | HeldText
 
 
 class HeldAnswer:
-    """place gives the index of the next part that the client sees, starts whether this is the first of several answers.
+    """place: returns the index of the next part that the client sees. starts: this is the first of several answers.
 
-    earlier: what is right of the answers before it and has not left. It is over when it is finished or has failed; it has spoken when some
-    of it has left.
+    earlier: valid output of earlier answers that was not sent yet.
     """
 
     def __init__(

@@ -209,7 +209,7 @@ def needs_of(dialect: str, profile: Profile) -> Needs | None:
         case "messages":
             return Needs(dialect=dialect, proofs=("signature", "redacted"))
         case "responses":
-            # A server that stores items was told not to store these, and accepts them only with their proof.
+            # The request asked the server not to store these items, so it accepts them only with their proof.
             proofs = ("encrypted",) if profile.keeps_state else ("encrypted", "text")
             return Needs(dialect=dialect, proofs=proofs, is_marked=True)
         case "chat":

@@ -128,21 +128,21 @@ class App:
         policies = {config.name: policy_of(config) for config in self._config.backends}
         keepers, is_shared = storing_backends(self._config.backends), bool(self._config.server.keys)
         store = self._store = self._given_store or opened_store(self._config.store, self._log.say)
-        keeping = AnswerMemory(store, keepers, is_shared=is_shared)
-        vault = SignatureMemory(store) if self._config.store.reasoning else None
+        memory = AnswerMemory(store, keepers, is_shared=is_shared)
+        signatures = SignatureMemory(store) if self._config.store.reasoning else None
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
         compactor = Compactor(seal_secrets(sealing_secrets(self._config), secret_folder(self._config.store)))
         reached = backends if self._cluster is None else self._cluster.join(store, backends)
         router, groups = router_for(self._config), ModelGroups(self._config.groups)
         mounted = start_servers(self._config.mcp_servers)
-        self._runtime = Runtime(reached, router, policies, keeping, searching, vault, compactor, groups, mounted)
+        self._runtime = Runtime(reached, router, policies, memory, searching, signatures, compactor, groups, mounted)
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
         self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
-        self.sockets = {**self.mounts, **self._response_sockets(keeping)}
+        self.sockets = {**self.mounts, **self._response_sockets(memory)}
         self._pages |= {path: partial(self._describe, mount) for path, mount in self.mounts.items()}
         interval = self._config.server.keep_alive_seconds
-        self._state = StateApi(self._runtime, keeping, self._done, self._report, interval, self._cluster)
+        self._state = StateApi(self._runtime, memory, self._done, self._report, interval, self._cluster)
         self._recorder = Recorder(store, self._history, self._report)
         self._recorder.start()
         self._collector.start()

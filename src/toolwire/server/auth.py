@@ -1,4 +1,4 @@
-"""Who may ask: keys, and for a server without keys only programs on this machine, never a web page somewhere."""
+"""Authentication: keys, or on a server without keys only programs of this machine, never a web page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..memory.keys import NamedKey, hash_of
 
 # Desktop programs whose pages have an origin of their own: Obsidian, VS Code's web views.
 _KNOWN_ORIGINS = frozenset({"app://obsidian.md", "capacitor://localhost", "vscode-file://vscode-app"})
-_WEB_VIEW = "vscode-webview://"  # what follows is made anew for every view
+_WEB_VIEW = "vscode-webview://"  # the rest is different for each view
 
 
 class Guard:

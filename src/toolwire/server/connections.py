@@ -1,4 +1,4 @@
-"""The open connections of a process: how many there may be, and which have waited for too long."""
+"""The open connections of a process: their limit and their deadlines."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Connections(ServerState):
             )
 
     def admit(self, connection: Watched) -> bool:
-        """Counts it, and makes room for it among the idle ones. False if it must be refused: all others are in use.
+        """Counts the connection, and closes an idle one if there is no room. False if it must be refused because all others are in use.
 
-        Past a reserve for those that are refused, which stay until their clients have read so, it is disconnected at once.
+        A refused connection stays open until its client has read the refusal. If too many of those are open, it is disconnected at once.
         """
         self.connections.add(connection)
         if len(self.connections) <= self.most:

@@ -1,4 +1,4 @@
-"""One line a request, written by a thread of its own: a full pipe behind stderr never stops the gateway."""
+"""One log line per request, written by a thread of its own, so that a full pipe behind stderr never blocks the gateway."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SEPARATOR = re.compile(r'[ "=,]')
 
 
 class Log:
-    """Lines wait in a bounded list; past the bound they are dropped, and how many is said."""
+    """Lines wait in a bounded list. Above the bound they are dropped, and their number is logged."""
 
     def __init__(self, level: str = "info", form: str = "text", target: TextIO | None = None) -> None:
         self._is_quiet = level in ("warning", "error")
@@ -186,7 +186,7 @@ def _local(call: LocalCall, record: Record) -> str:
 
 
 def _word(text: str) -> str:
-    """As it is where it is one plain word; a name that a client chose must not look like another line or member."""
+    """One plain word stays as it is. Other values are quoted, so that a name from a client cannot imitate another line or member."""
     return text if text.isprintable() and not _SEPARATOR.search(text) else quote(text)
 
 

@@ -1,7 +1,7 @@
-"""What was counted goes to the store, a little at a time and never in a request's way, and is read from it again.
+"""Writes statistics to the store in small batches, outside of requests, and reads them.
 
-A day is one conversation of an owner that no client can be; its items are the lines of that day. So each line is replaced in its place when it
-is written again, lines of several processes stand beside each other, and a day goes as a whole when it is too old.
+A day is one conversation of an owner that no client can have; its items are the lines of that day. A line that is written again replaces its
+older version, lines of several processes do not collide, and the store expires a day as a whole.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HOURS = 24
 
 
 class Recorder:
-    """Writes what a process has counted, under a name that no other has. The first unexpected error goes to report."""
+    """Writes the counts of one process, under a unique name. report gets the first unexpected error."""
 
     def __init__(
         self, store: Store, history: HourlyCounts, report: Callable[[InternalError, str], None], every: float = EVERY
@@ -42,14 +42,14 @@ class Recorder:
         self._task = asyncio.create_task(self._run(), name="what was counted")
 
     async def stop(self) -> None:
-        """What is left is written; a store that cannot any more costs nothing but these numbers."""
+        """Writes the remaining counts. If the store fails, only these counts are lost."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
         await self._attempt()
 
     async def write(self) -> None:
-        """All that is new, or as much as the store takes: the rest is tried again the next time."""
+        """Writes all new counts. What the store does not accept is tried again the next time."""
         with contextlib.suppress(GatewayError):
             for day, lines in groupby(self._history.unwritten(), key=lambda line: line.hour // _HOURS):
                 while together := list(islice(lines, _TOGETHER)):

@@ -44,7 +44,7 @@ class Tracer:
             self._trace = None
 
     def _file(self) -> TraceFile | None:
-        """A trace that cannot be written does not stop the gateway; the log says why there is none."""
+        """If the trace cannot be written, the gateway starts without it and logs the reason."""
         server = self._config.server
         path = Path(server.trace_file) if server.trace_file else default_trace_path()
         try:
@@ -79,7 +79,7 @@ def recorder_for(
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
-    """All that we know: secrets of the configuration, headers, and whatever the environment has under such a name."""
+    """All known secrets: of the configuration, of headers, and of environment variables with such names."""
     yield from _secrets_in(config)
     for backend in config.backends:
         yield from (value for name, value in backend.headers.items() if is_secret(name))

@@ -35,7 +35,7 @@ from ..wire.websocket import (
 from .http_request import closing_response
 
 _MUCH, _LITTLE = 4 << 20, 1 << 20  # bytes that the application has not taken: reading stops, and goes on
-_PARTING = 1.0  # seconds in which the other side may say goodbye
+_PARTING = 1.0  # seconds in which the client may answer our close frame
 _MESSAGE = 256  # what one costs beside its text
 _STALL_SECONDS = 300.0  # a client that reads nothing for so long is disconnected
 
@@ -43,7 +43,7 @@ Application: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awa
 
 
 class Disconnected(OSError):
-    """The other side has closed the connection; an OSError, as ASGI has it."""
+    """The client has closed the connection. An OSError, as ASGI requires."""
 
 
 class WebSocketConnection(asyncio.Protocol):
@@ -73,12 +73,12 @@ class WebSocketConnection(asyncio.Protocol):
         self._writable.set()
         self._frame: Callable[[int, bytes], bytes] = frame
         self._stall: asyncio.TimerHandle | None = None
-        self._is_open = False  # the handshake is done, and nobody has said goodbye
+        self._is_open = False  # the handshake is done, and neither side has sent a close frame
         self._is_answered = False  # the handshake, either way
-        self._is_over = False  # the application has been told, or will be
+        self._is_over = False  # the disconnect message was queued for the application
         self._refusal: MutableMapping[str, Any] | None = None
         self._is_reading = True
-        self.deadline = math.inf  # a socket may be silent for as long as it likes
+        self.deadline = math.inf  # an idle socket has no deadline
         self.is_idle = False
         self.transport: asyncio.Transport
 
@@ -89,7 +89,7 @@ class WebSocketConnection(asyncio.Protocol):
             await self._application(self._scope, self._receive, self._send)
         except Disconnected:
             pass
-        except asyncio.CancelledError:  # the server has waited for long enough, and waits for nobody's goodbye
+        except asyncio.CancelledError:  # the shutdown time-out is over: close without waiting for the client
             self.transport.close()
             raise
         finally:
@@ -102,7 +102,7 @@ class WebSocketConnection(asyncio.Protocol):
         """Never: there is no deadline."""
 
     def shutdown(self) -> None:
-        """The server is to end; uvicorn waits until the connection does, for as long as the owner allows."""
+        """The server stops. uvicorn waits until the connection ends, up to the configured time."""
         self._leaving.set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -147,9 +147,9 @@ class WebSocketConnection(asyncio.Protocol):
             self._end(code, reason)
             self.transport.close()
         elif not self._is_open:
-            pass  # it was said before it knew of our goodbye
+            pass  # the client sent it before it received our close frame
         elif incoming.kind == PING:
-            if self._writable.is_set():  # one who does not read gets no heap of answers
+            if self._writable.is_set():  # no unbounded queue of pongs for a client that does not read
                 self.transport.write(frame(PONG, incoming.data))
         elif incoming.kind == TEXT:
             self._heard(incoming.data)
@@ -227,12 +227,12 @@ class WebSocketConnection(asyncio.Protocol):
         self.transport.close()
 
     def _fail(self, code: int, reason: str) -> None:
-        """The other side breaks the rules; the application hears of it as of any end."""
+        """The client violated the protocol. The application gets a disconnect message."""
         self._end(code, reason)
         self._goodbye(code, reason)
 
     def _goodbye(self, code: int, reason: str) -> None:
-        """The other side has a moment to answer it: a connection closed at once may lose what was said last."""
+        """Waits a moment for the client's close frame: closing the connection at once may lose the last message."""
         if self.transport.is_closing():
             return
         self._is_open = False

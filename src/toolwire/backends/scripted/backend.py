@@ -279,12 +279,12 @@ def _shown(part: Part) -> dict[str, Any]:
 
 async def _play(request: Request, turn: ScriptedTurn, choices: Sequence[Sequence[Part]]) -> AsyncIterator[list[Event]]:
     await asyncio.sleep(turn.delay)
-    told = choice_events(choices, chunk_splitter(turn.chunk))
+    events = choice_events(choices, chunk_splitter(turn.chunk))
     ends = tuple(Choice(reason=turn.finish or _reason(parts), index=index) for index, parts in enumerate(choices))
     last = Finished(choices=ends, usage=_usage(turn.usage, estimated_usage(request, choices)))
     start = Started(id=new_id("gen_"), model=request.model)
     is_first = True
-    for batch in batches(chain([start], _disturbed(chain(told, [last]), turn))):
+    for batch in batches(chain([start], _disturbed(chain(events, [last]), turn))):
         if turn.pace and not is_first and isinstance(batch[-1], PartDelta):
             await asyncio.sleep(turn.pace)
         is_first = False

@@ -168,8 +168,8 @@ class Window:
         inbox = self._opened(request_id)
         try:
             self.send(Count(id=request_id, model=model, text=text))
-            heard = await inbox.next()
-            return heard.tokens if isinstance(heard, Counted) else None
+            frame = await inbox.next()
+            return frame.tokens if isinstance(frame, Counted) else None
         finally:
             self._inboxes.pop(request_id, None)
 

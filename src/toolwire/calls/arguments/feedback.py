@@ -171,7 +171,7 @@ def _kind(value: Json) -> str:
 def tool_error(tool: Tool, verdict: Invalid) -> JsonObject:
     """For the result of the call, as JSON."""
     errors = [{"path": problem.path, "message": problem.message} for problem in verdict.errors]
-    told: JsonObject = {
+    report: JsonObject = {
         "error": "invalid_arguments",
         "tool": tool.name[:_LONGEST_NAME],
         "validation_errors": errors,
@@ -180,9 +180,9 @@ def tool_error(tool: Tool, verdict: Invalid) -> JsonObject:
         "hint": _hint(tool, verdict),
     }
     if example := smallest_example(tool.schema):
-        told["example"] = example
-        told["hint"] += " The example shows only the form."
-    return _bounded(told, verdict)
+        report["example"] = example
+        report["hint"] += " The example shows only the form."
+    return _bounded(report, verdict)
 
 
 def smallest_example(schema: JsonObject | None) -> JsonObject | None:
@@ -213,12 +213,12 @@ def unknown_tool(name: str, tools: Iterable[Tool]) -> JsonObject:
         hint = "There is no such tool. Call one of those that are listed, by exactly its name, or answer with text."
     else:
         hint = "There are no tools in this conversation. Answer with text."
-    told: JsonObject = {"error": "unknown_tool", "tool": name[:_LONGEST_NAME], "valid_tools": names[:_MOST_NAMES]}
+    report: JsonObject = {"error": "unknown_tool", "tool": name[:_LONGEST_NAME], "valid_tools": names[:_MOST_NAMES]}
     if near:
-        told["near"] = near
+        report["near"] = near
     if len(names) > _MOST_NAMES:
-        told["more_tools"] = len(names) - _MOST_NAMES
-    return {**told, "hint": hint}
+        report["more_tools"] = len(names) - _MOST_NAMES
+    return {**report, "hint": hint}
 
 
 def near_names(name: str, names: list[str]) -> list[str]:
@@ -247,15 +247,15 @@ def _hint(tool: Tool, verdict: Invalid) -> str:
     )
 
 
-def _bounded(told: JsonObject, verdict: Invalid) -> JsonObject:
+def _bounded(report: JsonObject, verdict: Invalid) -> JsonObject:
     """Less of what was received first, then fewer errors; error, tool and hint always stay."""
     for longest, levels, most in ((80, 3, 20), (40, 2, 10), (20, 1, 5), (0, 0, 3)):
-        if len(encode(told)) <= MAX_BYTES:
+        if len(encode(report)) <= MAX_BYTES:
             break
-        told = {
-            **told,
+        report = {
+            **report,
             "received": prune(verdict.received, longest, levels),
-            "validation_errors": told["validation_errors"][:most],
-            "missing": told["missing"][:most],
+            "validation_errors": report["validation_errors"][:most],
+            "missing": report["missing"][:most],
         }
-    return told
+    return report

@@ -32,7 +32,7 @@ _PER_BYTE = 30  # a compiled schema weighs about so much for each byte of its JS
 _LARGEST = 2 << 20
 _MOST_LOOKS = 3_000_000  # about a tenth of a second
 _MOST_SAID = 20_000  # a reported fault costs a hundred visits and more
-_MOST_TOLD = 4_000_000  # characters: each missing member is reported with the whole object that lacks it
+_MOST_REPORTED = 4_000_000  # characters: each missing member is reported with the whole object that lacks it
 _MOST_FAULTS = 200
 _DEEPEST_SAID = 10  # the faults of unions in a recursive schema double with each level
 _DEEPEST = 200  # levels of arguments; the validator itself gives up a little later
@@ -80,8 +80,8 @@ class Checker:
         """Why it does not fit; empty where there would be too many faults to report."""
         if self._looks * size > _MOST_SAID and not has_at_most(_MOST_SAID // self._looks, arguments):
             return []
-        told = max(size, 4000)
-        if self._demands * told > _MOST_TOLD and self._lacks(arguments) * told > _MOST_TOLD:
+        shown = max(size, 4000)
+        if self._demands * shown > _MOST_REPORTED and self._lacks(arguments) * shown > _MOST_REPORTED:
             return []
         if self._is_recursive and self._looks > 1 and depth(arguments) > _DEEPEST_SAID:
             return []

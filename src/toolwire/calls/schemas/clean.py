@@ -50,13 +50,13 @@ def clean_schema(schema: JsonObject | None, rules: SchemaRules) -> CleanSchema:
         found = _with_properties(found, (), changes)
     if not rules.is_strict:
         return CleanSchema(found, tuple(changes))
-    told = list(changes)
+    reported = list(changes)
     try:
-        written = strict(found, lambda path, what: told.append(SchemaChange(pointer(path), what)))
+        written = strict(found, lambda path, what: reported.append(SchemaChange(pointer(path), what)))
     except Impossible as reason:
         changes.append(SchemaChange(pointer(reason.path), f"it cannot be strict: {reason}"))
         return CleanSchema(found, tuple(changes))
-    return CleanSchema(written, tuple(told), is_strict=True)
+    return CleanSchema(written, tuple(reported), is_strict=True)
 
 
 def _as_object(schema: JsonObject | None, changes: list[SchemaChange]) -> JsonObject:

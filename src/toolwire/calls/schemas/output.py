@@ -68,10 +68,10 @@ def answer_schema(
     if must_call:
         return writer.root(called)
     if output is not None:
-        spoken = _closed({JSON: writer.part(output)}, [JSON])
+        text_answer = _closed({JSON: writer.part(output)}, [JSON])
     else:
-        spoken = _closed({TEXT: {"type": "string"}, CALLS: listed}, [TEXT])
-    return writer.root({"anyOf": [called, spoken]})
+        text_answer = _closed({TEXT: {"type": "string"}, CALLS: listed}, [TEXT])
+    return writer.root({"anyOf": [called, text_answer]})
 
 
 class _Writer:

@@ -166,7 +166,7 @@ class _Writer:
             out["nullable"] = True
         rest = {key: value for key, value in node.items() if key not in ("anyOf", "description", "type", "nullable")}
         if path and path[-1] == "items":  # H062: no unions directly inside a list
-            self._tell(path, "only the first of several forms is told") if len(real) > 1 else None
+            self._tell(path, "only the first of several forms is sent") if len(real) > 1 else None
             real = real[:1]
         inner = [self.schema({**rest, **_dict(item)}, (*path, "anyOf", place), seen) for place, item in enumerate(real)]
         if len(inner) == 1:

@@ -63,11 +63,11 @@ class AdaptedRequest(Struct, frozen=True):
 
 
 class _Fit(Struct, frozen=True):
-    """The adapted schema of one tool. told: the description of its losses."""
+    """The adapted schema of one tool. report: the description of its losses."""
 
     schema: JsonObject | None
     strict: bool | None
-    told: str
+    report: str
     encoding: Encoding | None
 
 
@@ -175,7 +175,9 @@ def _loss_text(changes: tuple[SchemaChange, ...]) -> str:
 def _adapt(request: Request, fits: _Fits) -> AdaptedRequest:
     tools = tuple(_tool(tool, fits[place]) if place in fits else tool for place, tool in enumerate(request.tools))
     losses = tuple(
-        Loss("schema", f"tools {quote(tools[place].name[:60])}", fit.told) for place, fit in fits.items() if fit.told
+        Loss("schema", f"tools {quote(tools[place].name[:60])}", fit.report)
+        for place, fit in fits.items()
+        if fit.report
     )
     encodings = {tools[place].name: fit.encoding for place, fit in fits.items() if fit.encoding is not None}
     return AdaptedRequest(_offering(request, tools), losses, encodings)

@@ -31,8 +31,8 @@ def description_of(tool: Tool) -> str:
     words = tool.description or ""
     if not tool.grammar:
         return words
-    told = f'The text in "{FIELD}" must match this grammar:\n{tool.grammar[:_MOST_GRAMMAR]}'
-    return f"{words}\n\n{told}" if words else told
+    rule = f'The text in "{FIELD}" must match this grammar:\n{tool.grammar[:_MOST_GRAMMAR]}'
+    return f"{words}\n\n{rule}" if words else rule
 
 
 def wrapped(text: str) -> str:

@@ -32,7 +32,7 @@ FREE = 1 << 15  # letters that may be read again in any case,
 TIMES = 4  # and how often all others, on average
 _MOST_SEEN = 256
 _MOST_STRAYS = 4
-_MOST_REFUSED = 500  # blocks that came to nothing: a text with more of them talks about blocks
+_MOST_REFUSED = 500  # blocks without a call: a text with more of them only mentions blocks
 _STRAYS = ">}]"
 _TICKS = re.compile(r"`+|~+")
 _ON_LINE = re.compile(r"[^\S\n]*")
@@ -382,7 +382,7 @@ class CallScanner:
 
 
 def _fitting(grammars: Sequence[Grammar], is_instructed: bool) -> list[Grammar]:
-    return [grammar for grammar in grammars if is_instructed or all(grammar is not told for told in ONLY_INSTRUCTED)]
+    return [grammar for grammar in grammars if is_instructed or all(grammar is not other for other in ONLY_INSTRUCTED)]
 
 
 @cache

@@ -285,8 +285,8 @@ class ChatStreamDecoder(FrameDecoder):
         state.has_details = True
         state.details = state.details or Details()
         state.details.add(pieces)
-        told: JsonObject = {"choices": [{"index": choice, "delta": {MEMBER: pieces}}]}
-        events.append(Noted(note=Opaque(dialect=NAME, value=told), index=growing.index))
+        chunk: JsonObject = {"choices": [{"index": choice, "delta": {MEMBER: pieces}}]}
+        events.append(Noted(note=Opaque(dialect=NAME, value=chunk), index=growing.index))
 
     def _prove(self, state: _Choice) -> None:
         """The open reasoning is about to end: store its details, which were unknown at its start."""

@@ -52,7 +52,7 @@ class ChatStreamEncoder:
         self._choice_of: dict[int, int] = {}
         self._ended: set[int] = set()  # choices whose finish reason was forwarded
         self._has_usage = False
-        self._told: set[int] = set()  # parts whose details were sent in pieces
+        self._streamed_details: set[int] = set()  # parts whose details were sent in pieces
         self._seams = Seams()
         self._late: dict[int, tuple[bytes, bytes]] = {}  # as _around, for parts that may begin with a seam
 
@@ -98,7 +98,7 @@ class ChatStreamEncoder:
             case PartEnded():
                 self._end(event)
             case Noted(index=int(index)):
-                self._told.add(index)
+                self._streamed_details.add(index)
             case _:
                 pass
 
@@ -185,7 +185,11 @@ class ChatStreamEncoder:
 
     def _prove(self, event: PartEnded) -> bytes:
         details = details_of((event.part,))
-        return self._chunk(event.choice, {MEMBER: details}) if details and event.index not in self._told else b""
+        return (
+            self._chunk(event.choice, {MEMBER: details})
+            if details and event.index not in self._streamed_details
+            else b""
+        )
 
     def _note(self, event: Noted) -> bytes:
         match event.note:
@@ -194,7 +198,7 @@ class ChatStreamEncoder:
                 return self._chunk(choice, {"annotations": [citation_out(event.note)]})
             case Opaque(dialect="chat", value=value):
                 if event.index is not None:
-                    self._told.add(event.index)
+                    self._streamed_details.add(event.index)
                 return self._unknown(value)
             case _:
                 return b""

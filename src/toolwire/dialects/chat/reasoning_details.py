@@ -88,8 +88,8 @@ class _Entry:
 
 def words_in(pieces: Sequence[Json]) -> str:
     """The readable text of the pieces."""
-    told = [piece.get(_WORDS.get(str(piece.get("type")), "")) for piece in pieces if isinstance(piece, dict)]
-    return "".join([text for text in told if isinstance(text, str)])
+    texts = [piece.get(_WORDS.get(str(piece.get("type")), "")) for piece in pieces if isinstance(piece, dict)]
+    return "".join([text for text in texts if isinstance(text, str)])
 
 
 def details_of(parts: Sequence[Part]) -> list[Json]:

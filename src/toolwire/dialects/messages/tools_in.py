@@ -107,13 +107,13 @@ def _builtin(item: JsonObject, kind: str) -> Tool:
     """A tool known by its type. One that the client runs has a schema for any model; others are hosted by the provider."""
     given = item.get("name")
     name = given if isinstance(given, str) and given else kind
-    told = schema_for(kind, item)
-    if told is None:
+    described = schema_for(kind, item)
+    if described is None:
         return Tool(name=name, kind="hosted", source=Source(NAME, item))
     return Tool(
         name=name,
-        description=told.description,
-        schema=told.schema,
+        description=described.description,
+        schema=described.schema,
         kind="typed",
         is_deferred=item.get("defer_loading") is True,
         is_direct=is_direct(item),

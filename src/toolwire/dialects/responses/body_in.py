@@ -111,8 +111,8 @@ def _seconds(value: Any) -> int | None:
 
 def members(response: JsonObject) -> JsonObject:
     """The response object without the members that events contain."""
-    spoken = ("id", "object", "model", "output", "status", "usage", "created_at", "error", "incomplete_details")
-    return {key: value for key, value in response.items() if key not in spoken}
+    decoded = ("id", "object", "model", "output", "status", "usage", "created_at", "error", "incomplete_details")
+    return {key: value for key, value in response.items() if key not in decoded}
 
 
 def reason_of(response: JsonObject, status: str, has_calls: bool) -> tuple[str, Reason]:

@@ -147,10 +147,10 @@ def typed_item(call: ToolCall, item_id: str, status: str) -> JsonObject:
     head: JsonObject = {"type": typed.call, "id": item_id, "call_id": call.id, "status": status}
     chosen = None if call.args is None else typed.filled | _in_lists(call.args, typed.schema)
     if typed.member:
-        told: JsonObject = {typed.member: call.raw if chosen is None else chosen}
+        members: JsonObject = {typed.member: call.raw if chosen is None else chosen}
     else:
-        told = {key: value for key, value in (chosen or {}).items() if key in typed.schema["properties"]}
-    return {**head, **typed.always, **told, **call.extra.get(NAME, {})}
+        members = {key: value for key, value in (chosen or {}).items() if key in typed.schema["properties"]}
+    return {**head, **typed.always, **members, **call.extra.get(NAME, {})}
 
 
 def shell_commands(call: ToolCall) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a server keeps between requests: the paths that lead to it, and the answers at work in the background."""
+"""State that clients can read by path: stored answers, conversations, interactions, and answers that run in the background."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ def is_stateful(path: str) -> bool:
 
 
 class StateApi:
-    """For each answer in the background: ended is called when it is over, report with its internal error."""
+    """ended is called when a background answer has ended, report with its internal error."""
 
     def __init__(
         self,
         runtime: Runtime,
-        keeping: AnswerMemory,
+        memory: AnswerMemory,
         ended: Callable[[Record], None],
         report: Callable[[InternalError, str], None],
         interval: float,
         cluster: ClusterNode | None = None,
     ) -> None:
         self._runtime = runtime
-        self._keeping = keeping
+        self._memory = memory
         self._interval = interval
-        self._background = Background(runtime, keeping.store, ended, report, cluster)
-        self._stored = Stored(runtime, keeping, self._background, interval, cluster)
+        self._background = Background(runtime, memory.store, ended, report, cluster)
+        self._stored = Stored(runtime, memory, self._background, interval, cluster)
         if cluster is not None:
             cluster.endpoint.follow = self._background.follow
-        self._conversations = Conversations(keeping)
-        self._interactions = Interactions(keeping, self._stored)
+        self._conversations = Conversations(memory)
+        self._interactions = Interactions(memory, self._stored)
 
     async def answer(self, asked: StateQuery, body: bytes, reply: Reply, receive: Receive) -> None:
         if asked.path[0] == "conversations":
@@ -60,7 +60,7 @@ class StateApi:
             await self._stored.answer(asked, reply, receive)
 
     async def run(self, request: Request, owner: str, record: Record) -> Callable[[Reply, Receive], Awaitable[None]]:
-        """Start it in the background; what comes back tells a client about it, and may be given up at any moment."""
+        """Start the request in the background. Returns what the client gets; it may be dropped at any moment."""
         job, queued = await self._background.start(request, owner, record)
 
         async def tell(reply: Reply, receive: Receive) -> None:
@@ -73,10 +73,10 @@ class StateApi:
 
     async def stop(self) -> None:
         await self._background.stop()
-        await self._keeping.store.close()
+        await self._memory.store.close()
 
     async def _count(self, asked: StateQuery, body: bytes) -> bytes:
-        """An estimate by length, with all that the request leans on."""
+        """An estimate by length that includes the stored history of the request."""
         if asked.method != "POST":
             raise WrongMethod(asked.method, "POST")
         request = responses.DIALECT.decode_request(body, asked.headers)

@@ -1,4 +1,4 @@
-"""Answers that were kept: read, listed, followed, cancelled and deleted, each by its owner alone."""
+"""Stored answers: only their owner can read, list, follow, cancel and delete them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _POLL = 0.5
 GRACE = 2.0  # seconds: two heartbeats
 _MAX_RELAYED = 64 << 20
 _LAST_NUMBER = 1 << 31
-# What may stand in the path of another server: no way up, no query, no line break.
+# Ids that are safe in the path of another server: no "..", no query, no line break.
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,199}")
 
 
@@ -47,7 +47,7 @@ class Stored:
     def __init__(
         self,
         runtime: Runtime,
-        keeping: AnswerMemory,
+        memory: AnswerMemory,
         background: Background,
         interval: float,
         cluster: ClusterNode | None = None,
@@ -55,8 +55,8 @@ class Stored:
         self._runtime = runtime
         self._cluster = cluster
         self._grace = GRACE
-        self._keeping = keeping
-        self._store = keeping.store
+        self._memory = memory
+        self._store = memory.store
         self._background = background
         self._interval = interval
 
@@ -99,7 +99,7 @@ class Stored:
     async def delete(self, entry: Entry) -> None:
         if (job := self._background.find(entry.owner, entry.id)) is not None:
             job.stop("cancelled", cancelled())
-        await self._keeping.delete(entry.owner, entry.id)
+        await self._memory.delete(entry.owner, entry.id)
 
     async def cancel(self, entry: Entry) -> Entry:
         entry = await self.current(entry)
@@ -137,7 +137,7 @@ class Stored:
             yield piece
 
     async def _replayed(self, entry: Entry, after: int, replay: Replay) -> AsyncGenerator[bytes, None]:
-        """Another process works on it, or none any more: what it came to, told as events."""
+        """Another process answers it, or none does any more: the events of the stored result."""
         current: Entry | None = entry
         while current is not None and (current := await self.current(current)).status in RUNNING:
             await asyncio.sleep(_POLL)
@@ -148,13 +148,13 @@ class Stored:
     async def _keeper(self, pointer: Entry | None, answer_id: str) -> Backend | None:
         """The back end that stores this answer; an answer without a pointer may be older than this gateway."""
         names = [pointer.keeper] if pointer is not None else []
-        if pointer is None and _ID.fullmatch(answer_id) and await self._keeping.is_strange(answer_id):
-            names = [name for name in self._keeping.keepers if self._runtime.backends[name].dialect == NAME]
+        if pointer is None and _ID.fullmatch(answer_id) and await self._memory.is_strange(answer_id):
+            names = [name for name in self._memory.keepers if self._runtime.backends[name].dialect == NAME]
         return self._runtime.backends.get(names[0]) if len(names) == 1 else None
 
     async def _relay(self, asked: StateQuery, reply: Reply) -> None:
         """As the back end has it, but with the model's name that the client gave."""
-        pointer = await self._keeping.pointer(asked.owner, asked.path[1], NAME)
+        pointer = await self._memory.pointer(asked.owner, asked.path[1], NAME)
         backend = await self._keeper(pointer, asked.path[1])
         model = decode(pointer.body).get("model") if pointer is not None else None
         renamer = Renamer(NAME, model) if model else None
@@ -162,7 +162,7 @@ class Stored:
         answer = None if backend is None else await backend.relay(asked.method, path, query, asked.headers)
         if answer is None:
             raise BadRequest(
-                f"there is no stored response {quote(asked.path[1])}; expected the id of one that was kept for this key.",
+                f"there is no stored response {quote(asked.path[1])}; expected the id of one that was stored for this key.",
                 status=404,
                 code="response_not_found",
                 details={"type": "invalid_request_error"},
@@ -195,7 +195,7 @@ async def send_pieces(pieces: AsyncGenerator[bytes, None], reply: Reply, interva
 
 
 def replay(entry: Entry, after: int) -> bytes:
-    """All of an answer's events, or for those who have some of them the last one, which holds it whole: numbers are not kept."""
+    """All events of an answer. A client that has some of them gets only the last one, which contains the whole answer: event numbers are not stored."""
     value = decode(shown(entry))
     if after >= 0:
         kind = f"response.{entry.status if entry.status != 'cancelled' else 'failed'}"
@@ -209,7 +209,7 @@ def replay(entry: Entry, after: int) -> bytes:
 
 
 def _input_items(entry: Entry) -> list[Item]:
-    """With ids made from the answer's own, so that they are the same whenever somebody asks."""
+    """Ids are derived from the id of the answer, so every request gets the same ones."""
     stem, items = entry.id.removeprefix("resp_"), list[Item]()
 
     def next_id(prefix: str) -> str:

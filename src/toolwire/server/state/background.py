@@ -1,7 +1,7 @@
-"""Answers in the background: they run on when the client leaves, can be polled, followed and stopped, also from another process.
+"""Answers in the background: they continue when the client disconnects, and can be polled, followed and cancelled, also from another process.
 
-While it works on an answer a process says so in the store every second. An answer whose process has not been heard of for longer died with
-it; whoever asks next is told so.
+A process that runs an answer writes a heartbeat to the store every second. Without a recent heartbeat the process is dead, and the
+next client that reads the answer gets it as failed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MAX_ENDED = 16 << 20  # bytes of all ended ones that can still be followed from
 
 
 class BackgroundRun:
-    """One answer at work: its events so far, for whoever follows it."""
+    """One running answer: its events so far, for the clients that follow it."""
 
     def __init__(self, owner: str, answer_id: str, event_number: bytes) -> None:
         self._number = re.compile(event_number)
@@ -45,7 +45,7 @@ class BackgroundRun:
         self.size = 0
         self.is_over = False
         self.task: asyncio.Task[None] | None = None
-        self.end: tuple[str, GatewayError] | None = None  # how it must end, where somebody has stopped it
+        self.end: tuple[str, GatewayError] | None = None  # set when the answer was cancelled or failed
         self._pieces: list[bytes] = []
         self._dropped = 0  # pieces, from the first on
         self._changed = asyncio.Event()
@@ -74,7 +74,7 @@ class BackgroundRun:
             self.task.cancel()
 
     async def follow(self, after: int = -1) -> AsyncGenerator[bytes, None]:
-        """The events behind number after, those to come included."""
+        """The events after this number, including future ones."""
         place = 0
         while True:
             changed = self._changed
@@ -90,7 +90,7 @@ class BackgroundRun:
             await changed.wait()
 
     def _drop_oldest(self) -> None:
-        """A quarter at once. Who is that far behind misses them, but not the last event, which holds the whole answer."""
+        """Drops a quarter at once. A follower that is this far behind misses these events, but gets the last one, which contains the whole answer."""
         count = min(len(self._pieces) // 4 + 1, len(self._pieces) - 1)
         self.size -= sum(map(len, self._pieces[:count]))
         del self._pieces[:count]
@@ -144,7 +144,7 @@ class Background:
         return job, shown(entry)
 
     async def stop(self) -> None:
-        """The server ends, and with it what it was answering."""
+        """The server stops: its running answers fail."""
         tasks = [job.task for job in self._jobs.values() if job.task is not None]
         for job in list(self._jobs.values()):
             job.end_with_server()
@@ -200,7 +200,7 @@ class Background:
     async def _beat(self, job: BackgroundRun) -> None:
         while True:
             await asyncio.sleep(_BEAT)
-            with contextlib.suppress(GatewayError):  # a store that is busy now is asked again
+            with contextlib.suppress(GatewayError):  # the store is busy now; the next attempt may succeed
                 if await self._store.touch(job.owner, job.id, time.time()) not in RUNNING:
                     job.stop("cancelled", cancelled())
 
@@ -267,7 +267,7 @@ def with_status(entry: Entry, status: str, error: GatewayError | None) -> Entry:
 
 
 def heard_of(entry: Entry, now: float) -> Entry:
-    """The same, or failed: nobody works on it any more."""
+    """The same status, or failed: no process runs it any more."""
     if entry.status not in RUNNING or now - entry.alive <= _SILENCE:
         return entry
     message = "the gateway was stopped or killed before this answer was complete."
@@ -275,7 +275,7 @@ def heard_of(entry: Entry, now: float) -> Entry:
 
 
 def shown(entry: Entry) -> bytes:
-    """The answer as its dialect shows it, put together without a look inside."""
+    """The answer in the form of its dialect, assembled without decoding it."""
     items = b",".join(item.value for item in entry.output)
     member = BACKGROUNDS[entry.kind].output_member.encode()
     return b'%b,"%b":[%b]}' % (entry.body[:-1], member, items)

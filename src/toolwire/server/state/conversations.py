@@ -25,9 +25,9 @@ _MAX_METADATA = 16
 
 
 class Conversations:
-    def __init__(self, keeping: AnswerMemory) -> None:
-        self._keeping = keeping
-        self._store = keeping.store
+    def __init__(self, memory: AnswerMemory) -> None:
+        self._memory = memory
+        self._store = memory.store
 
     async def answer(self, asked: StateQuery, body: bytes) -> bytes:
         match asked.method, asked.path:
@@ -39,7 +39,7 @@ class Conversations:
                 return await self._change(asked, name, body)
             case "DELETE", (_, name):
                 await self._entry(asked, name)
-                await self._keeping.delete(asked.owner, name)
+                await self._memory.delete(asked.owner, name)
                 return encode({"id": name, "object": "conversation.deleted", "deleted": True})
             case "GET" | "HEAD", (_, name, "items"):
                 await self._entry(asked, name)
@@ -50,7 +50,7 @@ class Conversations:
                 return await self._item(asked, name, item)
             case "DELETE", (_, name, "items", item):
                 entry = await self._entry(asked, name)
-                self._keeping.histories.forget(asked.owner)
+                self._memory.histories.forget(asked.owner)
                 if not await self._store.delete_item(asked.owner, name, item):
                     raise _no_item(item, _in(name))
                 return entry.body
@@ -94,7 +94,7 @@ class Conversations:
         return list_of(items)
 
     async def _items(self, asked: StateQuery, given: list[Any]) -> list[Item]:
-        """As they will be listed, what they refer to in their places."""
+        """As they will be listed: references are replaced by their items."""
         if len(given) > _MAX_ITEMS:
             raise BadRequest(f"found {len(given)} items; expected at most {_MAX_ITEMS} at once.", where="items")
         references = [name for index, item in enumerate(given) if (name := _checked(item, f"items[{index}]"))]
@@ -123,7 +123,7 @@ def _metadata(top: JsonObject) -> JsonObject:
 
 
 def _checked(item: Any, where: str) -> str:
-    """What it refers to, "" for an item that stands for itself; raises BadRequest for what no answer could be built on."""
+    """The id that a reference names, "" for any other item. Raises BadRequest for an item that no request could contain."""
     try:
         message_in(need_object(item, where), where)
     except BadRequest as error:

@@ -18,8 +18,8 @@ _LAST_NUMBER = 1 << 31
 
 
 class Interactions:
-    def __init__(self, keeping: AnswerMemory, stored: Stored) -> None:
-        self._store = keeping.store
+    def __init__(self, memory: AnswerMemory, stored: Stored) -> None:
+        self._store = memory.store
         self._stored = stored
 
     async def answer(self, asked: StateQuery, reply: Reply, receive: Receive) -> None:

@@ -1,4 +1,4 @@
-"""One request for what is stored: who asks, by which words of the query, and the pages that long lists are read in."""
+"""A request for stored state: its owner, its query parameters, and pages of long lists."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StateQuery(Struct, frozen=True, kw_only=True):
         raise BadRequest(f"found {quote(given)}; expected a whole number from {least} to {most}.", where=name)
 
     def relayed_query(self) -> str:
-        """The words that a back end's own store knows, written anew."""
+        """The query parameters that the store of a back end knows, as a query string."""
         kept = [(name, value) for name in _RELAYED for value in self.query.get(name, ())]
         return f"?{urlencode(kept)}" if kept else ""
 
@@ -49,7 +49,7 @@ def query_in(raw: bytes) -> dict[str, list[str]]:
 
 
 def page(asked: StateQuery, items: Sequence[Item]) -> bytes:
-    """One page of a list, by limit, order and after; items are oldest first, and a page begins with the newest unless asked."""
+    """One page of a list, by limit, order and after. items are oldest first; pages are newest first by default."""
     order = asked.word("order") or "desc"
     if order not in ("asc", "desc"):
         raise BadRequest(f'found {quote(order)}; expected "asc" or "desc".', where="order")

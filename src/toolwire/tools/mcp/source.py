@@ -37,7 +37,7 @@ class MCP:
 
     Its tools are named `{name}__{tool}`. timeout is for one call, start_timeout for the start of the server; allow has names of the
     server's tools, with * as a wildcard. elicit answers questions of the server: it gets the message and the JSON schema of the answer, and returns the
-    answer, or None to decline; without it the server is told that no questions can be asked. env is added to a minimal environment; secrets of this process are not passed on.
+    answer, or None to decline; without it the server learns at the start that it cannot ask questions. env is added to a minimal environment; secrets of this process are not passed on.
     """
 
     def __init__(

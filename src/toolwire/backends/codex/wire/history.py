@@ -48,8 +48,8 @@ def form_of(abilities: Abilities, *, has_tools: bool) -> HistoryForm:
 def history_of(request: Request, names: CodexToolNames) -> CodexHistory:
     """Encoded by the Responses dialect, without sources, because Codex does not know all their members."""
     losses: list[Loss] = []
-    heard = with_listener(request.messages, losses)
-    messages = tuple(replace(message, source=None, extra={}) for message in heard)
+    listened = with_listener(request.messages, losses)
+    messages = tuple(replace(message, source=None, extra={}) for message in listened)
     bare = Request(model=request.model, messages=messages, sampling=Sampling(), output=OutputFormat())
     body = body_of(bare, _PROFILE, losses)
     items = [_for_codex(item, names) for item in body["input"]]

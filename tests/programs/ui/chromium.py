@@ -163,6 +163,16 @@ class Page:
 
     def click(self, selector: str, text: str = "") -> None:
         """The first visible element that contains the text, by the mouse."""
+        place = self.middle(selector, text)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.mouse(kind, place)
+
+    def mouse(self, kind: str, place: tuple[float, float]) -> None:
+        x, y = place
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def middle(self, selector: str, text: str = "") -> tuple[float, float]:
+        """Of the first visible element that contains the text, which is scrolled into view."""
         script = (
             f"(() => {{ const one = [...document.querySelectorAll({json.dumps(selector)})]"
             f".find((one) => one.textContent.includes({json.dumps(text)}) && one.getClientRects().length);"
@@ -170,8 +180,7 @@ class Page:
             "return [box.x + box.width / 2, box.y + box.height / 2]; })()"
         )
         x, y = self.until(script)
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        return x, y
 
     def press(self, key: str, *, control: bool = False) -> None:
         name, code = _KEYS.get(key, (key, ord(key[0].upper())))

@@ -30,7 +30,7 @@ from tests.programs.ui.stage import (
     text_frames,
     whole,
 )
-from tests.server.harness import reply
+from tests.server.harness import HOLD, chunk, reply, stream_head
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +69,28 @@ def test_a_flow_appears_at_once_and_grows_while_it_streams(stage: Stage, browser
         page.has(".row[data-outcome=ok]", model)
     assert ASK in page.text(".conversation")
     assert page.faults() == []
+    page.close()
+
+
+def test_no_click_is_lost_while_the_page_changes(stage: Stage, browser: Chromium) -> None:
+    """A new flow would move and redraw the row between the press of the button and its release."""
+    stage.upstream.on("held", [stream_head(), *(chunk(frame) for frame in text_frames("It ")), HOLD])
+    stage.upstream.on("other", whole("Fine."))
+    page = browser.page(stage.page)
+    page.has("#live", "live")
+    page.value(
+        "window.ended = 0; new EventSource('api/flows/live').addEventListener('flow', (event) => {"
+        " if (JSON.parse(event.data).outcome === 'ok') requestAnimationFrame(() => requestAnimationFrame(() => { window.ended += 1; })); })"
+    )
+    with stage.open_request(CHAT, question("held")):
+        page.has(".row[data-outcome=open]", "local/held")
+        place = page.middle(".row .preview")
+        page.mouse("mousePressed", place)
+        while not page.value("window.ended"):
+            stage.ask(CHAT, question("other", stream=False))
+        page.mouse("mouseReleased", place)
+        page.has(".flow-head", "local/held")
+        page.has(".row", "local/other")
     page.close()
 
 

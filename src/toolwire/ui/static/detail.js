@@ -1,7 +1,7 @@
 // One flow: its header with actions, and its tabs. Reads the flow again while it streams.
 
 import * as api from "./api.js";
-import { h, replace, tabs, toast } from "./dom.js";
+import { drawUnlessPressed, h, replace, tabs, toast } from "./dom.js";
 import { changesView } from "./changes.js";
 import { conversationView } from "./conversation.js";
 import { exportFlow } from "./export.js";
@@ -25,6 +25,7 @@ export class FlowDetail {
     this.tab = "summary";
     this._reading = false;
     this._again = false;
+    this._drawRun = this._drawRun.bind(this);
     store.addEventListener("change", (event) => this._changed(event.detail));
     this.clear();
   }
@@ -80,7 +81,7 @@ export class FlowDetail {
   }
 
   _changed(summaries) {
-    if (this.flow) this._drawRun();
+    if (this.flow) drawUnlessPressed(this._drawRun);
     if (!this.id || !summaries?.some((one) => one.id === this.id)) return;
     if (this.flow && this.flow.outcome !== "open" && this.store.byId.get(this.id)?.outcome === this.flow.outcome) return;
     this._read(false);
@@ -99,7 +100,7 @@ export class FlowDetail {
       const flow = await api.flow(id);
       if (id !== this.id) return;
       this.flow = flow;
-      this._draw(isNew);
+      drawUnlessPressed(() => id === this.id && this._draw(isNew));
     } catch (fault) {
       if (id === this.id) replace(this.element, h("div", { class: "pad" }, h("p", { class: "bad" }, fault.status === 404 ? "This flow is no longer recorded." : `The flow could not be read: ${fault.message}`), h("a", { href: "#/flows" }, "Back to the list")));
     } finally {
@@ -111,7 +112,7 @@ export class FlowDetail {
     }
   }
 
-  /** The header, the tabs and the panel stay as elements while a flow changes, so that no click is lost. */
+  /** The header, the tabs and the panel stay as elements while a flow changes, so that the focus and the scroll position stay. */
   _draw(isNew) {
     if (isNew || !this.bar || !this.element.contains(this.bar.element)) this._build();
     const isSameTab = this._drawn === `${this.id}/${this.tab}`;

@@ -33,6 +33,28 @@ function isShown(child) {
   return child !== null && child !== undefined && child !== false;
 }
 
+let isPressed = false;
+const delayed = new Set();
+
+addEventListener("pointerdown", (event) => {
+  isPressed = event.button === 0 && Boolean(event.target.closest?.("a, button, summary, .row"));
+}, true);
+for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => setTimeout(release), true);
+addEventListener("blur", release); // of the window
+
+function release() { // after the click, which follows the release
+  isPressed = false;
+  const draws = [...delayed];
+  delayed.clear();
+  for (const draw of draws) draw();
+}
+
+/** Calls draw, but not while a mouse button is down: no click follows if the element below it is replaced or moved meanwhile. */
+export function drawUnlessPressed(draw) {
+  if (isPressed) delayed.add(draw);
+  else draw();
+}
+
 let toastTimer = 0;
 
 export function toast(text) {

@@ -1,7 +1,7 @@
 // The list of flows. Only the visible rows exist as elements, so that 10,000 flows scroll like ten.
 
 import * as api from "./api.js";
-import { h, replace } from "./dom.js";
+import { drawUnlessPressed, h, replace } from "./dom.js";
 import { STATES, TERMS, isCacheMiss, parseFilter } from "./filter.js";
 import { clock, compact, duration, number, plural } from "./format.js";
 
@@ -21,10 +21,11 @@ export class FlowList {
     this._rows = new Map();
     this._frame = 0;
     this._places = null;
+    this._update = () => { this._filterFlows(); this._draw(); };
     this._build();
     store.addEventListener("change", () => this.refresh());
     new ResizeObserver(() => this._draw()).observe(this.scroller);
-    setInterval(() => this.shown.some(STATES.open) && this._draw(), 1000);
+    setInterval(() => this.shown.some(STATES.open) && this.refresh(), 1000);
     this.refresh();
   }
 
@@ -32,8 +33,7 @@ export class FlowList {
   refresh() {
     this._frame ||= requestAnimationFrame(() => {
       this._frame = 0;
-      this._filterFlows();
-      this._draw();
+      drawUnlessPressed(this._update);
     });
   }
 

@@ -13,6 +13,8 @@ UNKNOWN = "a-model"
 WITH_PATCHES = "gpt-5.5"
 IN_CODE = "gpt-6.1-sol"
 NO_AGENT = "01a1e06f-0000-7000-8000-000000000000"
+# In the table of an MCP server: Codex sends its first request without the tools of a server that is still starting, unless it is required.
+WAITS_FOR_SERVER = "required = true\nstartup_timeout_sec = 120\n"
 _NOT_FOUND = f"agent with id {NO_AGENT} not found"
 _PRINT = f"printf '%s\\n' '{CONTENT}' > OUT.md"
 

@@ -62,6 +62,7 @@ def test_codex_over_standard_input_and_output(task: Task) -> None:
     server = (
         f'\n[mcp_servers.models]\ncommand = "{sys.executable}"\n'
         f'args = ["-m", "toolwire", "mcp", "--config", "{config}"]\nenv = {{ PYTHONPATH = "{ROOT / "src"}" }}\n'
+        f"{codex.WAITS_FOR_SERVER}"
     )
     file.write_text(file.read_text(encoding="utf-8") + server, encoding="utf-8")
     words = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]

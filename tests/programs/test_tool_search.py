@@ -69,7 +69,7 @@ def test_claude_code(task: Task) -> None:
 def test_codex(task: Task) -> None:
     codex.configure(task.home, codex.UNKNOWN, task.stage.openai_url)
     file = task.home / ".codex" / "config.toml"
-    server = f'\n[mcp_servers.many]\ncommand = "{sys.executable}"\nargs = ["{SERVER}", "{task.word}"]\n'
+    server = f'\n[mcp_servers.many]\ncommand = "{sys.executable}"\nargs = ["{SERVER}", "{task.word}"]\n{codex.WAITS_FOR_SERVER}'
     file.write_text(file.read_text(encoding="utf-8") + server, encoding="utf-8")
     words = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
     output = task.run([node_program("codex"), *words, asking("mcp__many__reveal_vault_code")], CODEX_KEY=KEY)

@@ -189,7 +189,7 @@ def seal_wires(draft: FlowDraft, redaction: FlowRedaction) -> tuple[SealedWire, 
 def _seal(wire: WireDraft, start: float, redaction: FlowRedaction) -> SealedWire:
     pieces = list(wire.pieces)  # the request may still run
     times = wire.times[: len(pieces)]
-    reply, ends = redaction.body(b"".join(pieces), list(accumulate(map(len, pieces))))
+    reply, ends = redaction.reply(b"".join(pieces), list(accumulate(map(len, pieces))))
     url, mark, query = wire.url.partition("?")
     path = "/" + url.partition("://")[2].partition("/")[2] if "://" in url else url
     query = mark + redaction.query(query) if query else ""
@@ -227,6 +227,7 @@ def _text(value: str | bytes) -> str:
 
 def _messages(draft: FlowDraft, redaction: FlowRedaction) -> SealedWire:
     start, messages = draft.record.started, list(draft.messages)
+    contents = redaction.messages([message.data for message in messages])
     return SealedWire(
         dialect="",
         url=messages[0].backend,
@@ -244,10 +245,10 @@ def _messages(draft: FlowDraft, redaction: FlowRedaction) -> SealedWire:
                 t=round(message.time - start, 6),
                 direction=message.direction,
                 kind=message.kind,
-                data=redaction.clean(message.data).decode("utf-8", "replace"),
+                data=data.decode("utf-8", "replace"),
                 size=message.size,
             )
-            for message in messages
+            for message, data in zip(messages, contents, strict=True)
         ],
         opened=since(messages[0].time, start),
     )

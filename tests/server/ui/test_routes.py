@@ -103,6 +103,22 @@ def test_no_secret_is_recorded(recorded: Gateway, upstream: Upstream) -> None:
         assert secret not in flow
 
 
+@pytest.mark.parametrize("backend", DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_secret_in_streamed_arguments_is_shown(
+    recorded: Gateway, upstream: Upstream, dialect: str, backend: str
+) -> None:
+    """Each frame has a piece of the arguments. The events have them whole."""
+    arguments = json.dumps({"city": "Oslo", "password": "hunter2hunter2", "note": f"{UPSTREAM_KEY} sk-abcdef123456"})
+    model = upstream.on(f"split-{dialect}-{backend}", streamed(backend, call=arguments))
+    ask(recorded.port, "POST", PATHS[dialect], question(dialect, f"{backend}/{model}", stream=True))
+    flow = shown(recorded, model)
+    (call,) = [event["part"] for event in flow["events"] if event["type"] == "part_ended" and "raw" in event["part"]]
+    assert json.loads(call["raw"]) == {"city": "Oslo", "password": "[hidden]", "note": "[hidden] [hidden]"}
+    for secret in ("hunter2", UPSTREAM_KEY, "abcdef123456"):
+        assert secret not in json.dumps(flow)
+
+
 def test_retries_and_errors_are_recorded(upstream: Upstream) -> None:
     backends = backends_of(upstream, key=Secret(UPSTREAM_KEY), retries=1)
     with gateway(with_backends(Config(server=server_config()), backends)) as running:

@@ -1,6 +1,6 @@
 """Canonical values: what a conversation with tools means, free of any wire format.
 
-The seed of it all is ToolCall: raw is what the model wrote, to the byte; args is set only when raw parsed as an object.
+The central type is ToolCall: raw is what the model wrote, to the byte; args is set only when raw parsed as an object.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Message(Struct, frozen=True, kw_only=True):
     """is_head: it came from (and belongs in) the request's own field for instructions. declares_tools: its source brings tools
     or settings, which are among those of the request; the message itself may say nothing.
 
-    Whoever changes parts must drop source: use with_parts.
+    Code that changes parts must drop source: use with_parts.
     """
 
     role: Role
@@ -206,10 +206,9 @@ class OutputFormat(Struct, frozen=True, kw_only=True):
 
 
 class State(Struct, frozen=True, kw_only=True):
-    """What a request asks of the server's memory: to find something earlier, to be kept itself, or both.
+    """The stored state that a request needs: an earlier answer, storage of its own answer, or both.
 
-    field names the member that leans on something earlier, "" where there is none; why and refusal are for those who cannot have
-    that. answer_id is the id the answer must have, where a client already knows it.
+    field: the member that refers to earlier state, "" without one. why and refusal: for the error if that state cannot be had. answer_id is the id the answer must have, where a client already knows it.
     """
 
     field: str = ""

@@ -190,7 +190,7 @@ def _responses(body: Any, checks_ids: bool) -> Iterator[str]:
         return
     due: list[Any] = []
     calls: list[Any] = []
-    has_answered, is_thinking, has_spoken = False, False, False
+    has_answered, is_thinking, has_sent = False, False, False
     yield from _frame([item["role"] for item in body["input"] if item.get("type", "message") == "message"])
     for number, item in enumerate(body["input"]):
         where, kind = f"input[{number}]", item.get("type", "message")
@@ -215,9 +215,9 @@ def _responses(body: Any, checks_ids: bool) -> Iterator[str]:
             if due and item["role"] != "assistant":
                 yield f"{where}: No tool output found for {due[0]['call_id']}"
                 due = []
-            has_spoken = has_spoken or item["role"] not in _INSTRUCTIONS
+            has_sent = has_sent or item["role"] not in _INSTRUCTIONS
             is_lenient = item["role"] == "assistant" and item["content"]  # its own white space an API takes back (H140)
-            if has_spoken and not is_lenient:
+            if has_sent and not is_lenient:
                 yield from _text(item["content"], where)
     if due or is_thinking:
         yield f"the last items have no outputs: {due}"

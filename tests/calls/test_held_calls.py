@@ -137,9 +137,9 @@ def test_a_call_cut_by_length_is_told_as_it_was() -> None:
 def test_only_the_first_of_several_answers_begins() -> None:
     answer = holding(is_first=False)
     assert answer.send([Started(id="a", model="m")]) == []
-    assert not answer.has_spoken
+    assert not answer.has_sent
     assert answer.send([PartStarted(index=0, part=Text(text=""))]) != []
-    assert answer.has_spoken
+    assert answer.has_sent
 
 
 def test_a_failure_is_kept_and_ends_it() -> None:

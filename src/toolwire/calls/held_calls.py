@@ -83,7 +83,7 @@ class HeldAnswer:
         self._earlier = deque(earlier)
         self._calling = {held.choice for held in self.accepted}  # choices that have begun to call
         self.held: list[Held] = []
-        self.has_spoken = False
+        self.has_sent = False
         self.finished: Finished | None = None
         self.error: GatewayError | None = None
 
@@ -177,7 +177,7 @@ class HeldAnswer:
             self.held.append(held)
             self._parts[event.index] = held
             return []
-        self.has_spoken = True
+        self.has_sent = True
         earlier = self._words_before()
         self._parts[event.index] = event.part
         return [*earlier, self._indexes.open(event)]

@@ -311,7 +311,7 @@ class _CorrectedAnswer:
         if self._held_since:
             tally.held_seconds += time.monotonic() - self._held_since
         if last.error is not None:
-            if answer is None or last.has_spoken:
+            if answer is None or last.has_sent:
                 return [*last.words(), Failed(error=last.error)]
             self._note(f"the correction failed ({last.error.status}, {last.error.code})")
         assert answer is not None

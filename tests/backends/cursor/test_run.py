@@ -483,7 +483,7 @@ def test_what_failed_may_be_tried_again() -> None:
     assert repeats.result(repeated("2")) is None
 
 
-def test_when_the_user_has_sent_everything_may_be_new() -> None:
+def test_after_a_user_message_everything_may_be_new() -> None:
     before = [user("hi"), *answered_call(repeated("1"), result_of("1", "x"))]
     assert Repeats([*before, user("look again")]).result(repeated("2")) is None
     assert Repeats(before).result(repeated("2")) is not None

@@ -125,7 +125,7 @@ def test_H112_instructions_stand_first_and_once_where_templates_want_that() -> N
     assert [one["role"] for one in anywhere] == ["system", "developer", "user", "assistant", "system"]
 
 
-def test_H096_H112_somebody_has_sent_in_the_end() -> None:
+def test_H096_H112_a_late_instruction_becomes_the_user_message() -> None:
     body, losses = write(message_of("system", Text(text="a")), message_of("developer", Text(text="b")))
     assert body["messages"] == [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]
     assert [loss.feature for loss in losses] == ["role.system"]

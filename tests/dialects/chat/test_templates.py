@@ -66,7 +66,7 @@ def test_H112_later_instructions_are_notes_and_part_no_call_from_its_result() ->
     ]  # fmt: skip
 
 
-def test_H112_somebody_has_sent() -> None:
+def test_H112_a_late_instruction_becomes_the_user_message() -> None:
     assert changed(with_plain_roles, FIRST, system("go")) == [FIRST, {"role": "user", "content": "go"}]
 
 

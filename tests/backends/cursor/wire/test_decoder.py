@@ -298,7 +298,7 @@ def test_a_sign_of_life_is_no_progress() -> None:
     assert run.progress == 5
 
 
-def test_has_sent_only_when_the_model_has() -> None:
+def test_only_events_of_the_model_count_as_output() -> None:
     run = decoder()
     events_of(run, heartbeat(), get_blob(1, b"x"), checkpoint(5), text(""))
     events_of(run, exec(1, request_context_args=agent.RequestContextArgs()))

@@ -86,7 +86,7 @@ def test_servers_that_we_do_not_know_have_no_limits() -> None:
     assert not PLAIN_CHAT.has_files
 
 
-def test_H111_H112_who_may_have_a_template_is_told_the_plainest_form() -> None:
+def test_H111_H112_a_server_that_may_have_a_template_gets_the_plainest_form() -> None:
     plain = {name for name, profile in BY_NAME.items() if not profile.has_null_content}
     plain = {name for name in plain if not name.startswith(("gemini", "anthropic")) and not name.endswith("responses")}
     assert plain == {

@@ -364,7 +364,7 @@ def test_an_answer_without_end_is_cut_off(
         assert upstream.requests("endless")[-1].left.wait(2)
 
 
-def test_H165_state_that_nobody_keeps_is_refused(server: Gateway, upstream: Upstream) -> None:
+def test_H165_state_that_is_not_stored_is_refused(server: Gateway, upstream: Upstream) -> None:
     upstream.on("stateful", whole("responses"))
     asked = question("responses", "chat/stateful", previous_response_id="resp_of_nobody")
     answer = ask(server.port, "POST", PATHS["responses"], asked)

@@ -296,7 +296,7 @@ def test_H137_the_same_call_with_the_same_result_ends_the_loop() -> None:
     assert (ending(events).reason, loop.iterations) == ("loop", 6)
 
 
-def test_H137_the_model_is_told_before_it_is_stopped() -> None:
+def test_H137_the_model_gets_a_note_before_it_is_stopped() -> None:
     turns = [calls(("weather", {"city": "Rome"}))] * 3
     events, _ = played(script(*turns, {"text": "{{result:1}} / {{result:2}}"}), Weather().tools)
     first, _, second = ending(events).text.partition(" / ")

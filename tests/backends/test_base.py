@@ -7,7 +7,7 @@ from toolwire.backends.base import EventReply
 from toolwire.events import Event
 
 
-def test_closing_stops_whoever_makes_the_answer() -> None:
+def test_closing_stops_the_source_of_the_answer() -> None:
     ended: list[str] = []
 
     async def made() -> AsyncIterator[list[Event]]:

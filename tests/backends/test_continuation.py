@@ -187,7 +187,7 @@ def test_instructions_behind_the_results_do_not_part_them_from_their_turn() -> N
     assert [loss.where for loss in found[1].losses] == ["messages[3]"]
 
 
-def test_what_the_gateway_told_the_model_is_no_ground() -> None:
+def test_a_note_of_the_gateway_is_no_ground() -> None:
     """A correction stands between the client's request and the answer that the client sees."""
     wrong, right = ToolCall(id="call_1", name="read", raw="["), ToolCall(id="call_2", name="read", raw="{}")
     asked = Message(role="user", parts=(Text(text="hi"),))
@@ -202,7 +202,7 @@ def test_what_the_gateway_told_the_model_is_no_ground() -> None:
     assert found[0] == place
 
 
-def test_calls_that_are_answered_here_by_ids_that_nobody_else_has() -> None:
+def test_calls_that_are_answered_here_by_unique_ids() -> None:
     calls = tuple(ToolCall(id=call_id, name="read", raw="{}") for call_id in ("call_8f3kq0x2m1", "call_0"))
     results = tuple(ToolResult(call_id=call.id, parts=()) for call in calls)
     request = Request(model="m", messages=(Message(role="assistant", parts=calls), Message(role="tool", parts=results)))

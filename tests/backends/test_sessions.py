@@ -280,7 +280,7 @@ def test_messages_are_read_in_order_and_waited_for() -> None:
     asyncio.run(main())
 
 
-def test_too_much_that_nobody_reads_is_thrown_away() -> None:
+def test_too_much_unread_output_is_thrown_away() -> None:
     async def main() -> None:
         inbox = Inbox[int]("r", 1000)
         assert inbox.put(0, 5000)  # the next one to be read always has room

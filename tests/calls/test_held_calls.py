@@ -76,7 +76,7 @@ def test_H116_a_name_is_put_right() -> None:
 
 
 @pytest.mark.parametrize(("policy", "kind"), [("pass", ToolCall), ("text", Text)])
-def test_calls_that_are_wrong_to_the_end_leave_by_the_policy_and_are_told(policy: str, kind: type) -> None:
+def test_calls_that_are_wrong_to_the_end_leave_by_the_policy_and_are_reported(policy: str, kind: type) -> None:
     events = whole([events_of(call(WRONG), call(RIGHT, "climate", "d"), call(RIGHT, call_id="e"))], policy)
     assert [type(part) for part in parts_in(events)] == [kind, kind, ToolCall]
     losses = [event.note.feature for event in events if isinstance(event, Noted) and isinstance(event.note, Loss)]
@@ -126,7 +126,7 @@ def test_what_was_said_is_in_the_order_of_start() -> None:
     assert answer.parts == (first, second)
 
 
-def test_a_call_cut_by_length_is_told_as_it_was() -> None:
+def test_a_call_cut_by_length_is_reported_as_it_was() -> None:
     found = checking()
     events = whole([events_of(call(), call(BROKEN, call_id="d"), reason="length")], "text", found)
     assert parts_in(events) == [call(), call(BROKEN, call_id="d")]

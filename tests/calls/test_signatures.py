@@ -190,7 +190,7 @@ def test_turns_that_lack_their_reasoning() -> None:
     ]
 
 
-def test_who_takes_words_takes_anybodys_but_marked_ones_only_its_own() -> None:
+def test_a_back_end_takes_any_plain_reasoning_but_only_its_own_marked_one() -> None:
     assert spans(assistant(BARE, call("a", extra={"chat": {"x": 1}})), needs=TEXTUAL) == []
     marked = Needs(dialect="responses", proofs=("encrypted", "text"), is_marked=True)
     assert spans(assistant(BARE, call("a")), needs=marked) == [(0, 1, False)]
@@ -230,7 +230,7 @@ def seen(*calls: ToolCall) -> str:
 
 
 @given(ARGUMENTS)
-def test_arguments_printed_anew_are_the_same(args: dict[str, object]) -> None:
+def test_arguments_printed_again_are_the_same(args: dict[str, object]) -> None:
     first = json.dumps(args)
     again = json.dumps(dict(reversed(args.items())), ensure_ascii=False, indent=2)
     assert seen(written(first)) == seen(written(again))
@@ -284,7 +284,7 @@ def test_free_text_counts_to_the_letter() -> None:
 @pytest.mark.parametrize(
     "raw", ['{"a": ' + "9" * 5000 + "}", '{"a": ' + "[" * 400 + "]" * 400 + "}", '{"a": 1e999999}']
 )
-def test_hostile_arguments_are_told_apart_in_no_time(raw: str) -> None:
+def test_hostile_arguments_are_distinguished_quickly(raw: str) -> None:
     began = time.process_time()
     assert seen(written(raw)) == seen(written(raw)) != seen(written("{}"))
     assert time.process_time() - began < 1

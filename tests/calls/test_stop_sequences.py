@@ -89,7 +89,7 @@ def test_the_answer_ends_at_once_and_says_which_sequence_it_was() -> None:
     assert stopping.send([PartDelta(0, "more"), Finished(choices=())]) == []
 
 
-def test_usage_that_was_told_before_the_cut_is_kept() -> None:
+def test_usage_that_was_reported_before_the_cut_is_kept() -> None:
     stopping = StopFilter(("x",))
     events = answer("ax")
     kept = stopping.send([*events[:2], Noted(note=Usage(input=5)), *events[2:]])

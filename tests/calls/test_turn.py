@@ -183,7 +183,7 @@ class Withholding:
         return False
 
 
-def test_a_delta_that_somebody_wants_to_see_does_not_pass_by() -> None:
+def test_a_delta_with_an_observer_is_not_skipped() -> None:
     request = Request(model="m", messages=(), stream=True)
     delta = PartDelta(0, "{}")
     assert Turn(request, str).deltas is None
@@ -215,7 +215,7 @@ def test_what_is_right_stays_the_same_list() -> None:
     assert (watch.changed, watch.losses) == ("", [])
 
 
-def test_a_wrong_call_passes_as_it_is_and_is_told() -> None:
+def test_a_wrong_call_passes_as_it_is_and_is_reported() -> None:
     found = checking()
     events = events_of(call(WRONG))
     watch, kept = watched([events], found)
@@ -277,7 +277,7 @@ def test_a_native_call_without_tools_is_the_providers_business() -> None:
     assert kept == events_of(shell)
 
 
-def test_words_in_a_name_are_not_told() -> None:
+def test_words_in_a_name_are_not_reported() -> None:
     watch, _ = watched([events_of(call(RIGHT, 'x("sk-secret")'))], checking(), has_tools=False)
     assert "sk-secret" not in str(watch.losses)
 

@@ -111,7 +111,7 @@ def test_free_text_is_never_wrong_and_never_cut() -> None:
     assert found.tally.accepted == 2
 
 
-def test_H126_a_tool_that_somebody_else_may_have_offered_is_not_unknown() -> None:
+def test_H126_a_tool_that_another_server_may_offer_is_not_unknown() -> None:
     found = checking(is_all=False)
     assert isinstance(find(found, call(WRONG, "climate")), Valid)
     assert isinstance(find(found, call(WRONG)), Invalid)
@@ -168,7 +168,7 @@ def test_hosted_tools_are_not_the_models_to_call() -> None:
     assert found.feedback(made, finding)["valid_tools"] == ["weather"]
 
 
-def test_the_model_is_told_by_the_name_that_it_used() -> None:
+def test_the_feedback_uses_the_name_that_the_model_used() -> None:
     found = checking()
     made = call(WRONG)
     finding = find(found, made)
@@ -219,7 +219,7 @@ def test_a_loss_names_every_member_at_fault() -> None:
     assert fault_text(finding).count("; expected integer") == 2
 
 
-def test_a_name_with_arguments_in_it_is_not_told() -> None:
+def test_a_name_with_arguments_in_it_is_not_reported() -> None:
     found = checking()
     made = call("{}", f'weather(city="{SECRET}")')
     finding = find(found, made)
@@ -229,12 +229,12 @@ def test_a_name_with_arguments_in_it_is_not_told() -> None:
     assert SECRET not in f"{loss}"
 
 
-def test_a_name_that_only_the_client_could_think_of_is_told() -> None:
+def test_a_name_that_only_the_client_could_think_of_is_reported() -> None:
     found = checking(Tool(name="my tool", schema=SCHEMA))
     assert found.where(call(name="my tool")) == 'call "my tool"'
 
 
-def test_ten_thousand_wrong_calls_are_counted_and_the_first_are_told() -> None:
+def test_ten_thousand_wrong_calls_are_counted_and_the_first_are_reported() -> None:
     found = checking()
     losses = []
     for _ in range(10_000):

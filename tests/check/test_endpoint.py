@@ -44,7 +44,7 @@ def test_a_body_shorter_than_announced_is_cut(good: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_silent_close_is_told_from_an_announced_one(good: str) -> None:
+def test_a_silent_close_differs_from_an_announced_one(good: str) -> None:
     def announce(answer: GoodAnswer) -> None:
         answer.headers["connection"] = "close"
 

@@ -178,7 +178,7 @@ def test_the_models_of_the_gateway_answer_in_the_window(program: Path, gateway: 
         assert 'You said: "over here"' in window.next("answer")
 
 
-def test_without_the_token_it_is_told_why(program: Path, gateway: Process, tmp_path: Path) -> None:
+def test_without_the_token_the_error_says_why(program: Path, gateway: Process, tmp_path: Path) -> None:
     with opened(program, gateway, tmp_path) as window:
         assert "there is no token in" in window.next("status", "not connected")
     place = tmp_path / ".local/state/toolwire/bridge-token"

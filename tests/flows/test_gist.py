@@ -24,7 +24,7 @@ def test_requests_that_repeat_a_history_are_one_conversation() -> None:
     assert conversation_of(Request(model="m", messages=())) == ""
 
 
-def test_the_body_tells_after_the_request_is_gone() -> None:
+def test_the_body_is_known_after_the_request_is_freed() -> None:
     flows = recorder()
     body = {"model": "m", "messages": [{"role": "user", "content": "what is the weather?"}]}
     draft = begin(flows, json.dumps(body).encode())

@@ -64,7 +64,7 @@ def test_owners_are_strangers() -> None:
 
 
 @pytest.mark.parametrize("is_used_again", [True, False])
-def test_a_history_that_somebody_changes_fails_the_test_that_did_it(is_used_again: bool) -> None:
+def test_a_history_that_is_changed_fails_the_test_that_did_it(is_used_again: bool) -> None:
     recent = FrozenRecent()
     past = PastTurns(items=[{"role": "user", "content": [{"type": "input_text", "text": "a"}]}])
     recent.put("o", "a", past, 100)

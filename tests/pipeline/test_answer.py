@@ -134,7 +134,7 @@ def test_events_and_the_parts_they_come_to() -> None:
     assert record.usage is not None
 
 
-def test_a_call_nobody_offered_is_a_call_all_the_same() -> None:
+def test_a_call_of_a_tool_that_was_not_offered_is_a_call_all_the_same() -> None:
     """Who runs the tools judges them."""
     _, answer, _ = answered(script(calls(("f", "{broken")), strict=False))
     (call,) = answer.parts
@@ -156,7 +156,7 @@ def test_an_error_is_the_last_event() -> None:
     assert record.error == "busy"
 
 
-def test_whoever_stops_reading_closes_the_back_ends_answer() -> None:
+def test_a_client_that_stops_reading_closes_the_back_ends_answer() -> None:
     closed: list[str] = []
 
     async def play() -> AsyncIterator[list[Event]]:
@@ -297,7 +297,7 @@ def test_events_that_fail_end_in_the_dialects_own_error(end: Any, code: str) -> 
     assert events.is_closed
 
 
-def test_events_that_nobody_reads_on_are_closed() -> None:
+def test_unread_events_are_closed() -> None:
     async def main() -> None:
         events = Events(events_of(Text(text="Hello"))[:3], events_of(Text(text="Hello"))[3:])
         answer = answer_of(events.reply)

@@ -151,7 +151,7 @@ def test_a_right_call_is_asked_for_once_and_leaves_as_it_came() -> None:
     assert inner.closed == 1
 
 
-def test_a_wrong_call_is_told_to_the_model_and_never_to_the_client() -> None:
+def test_a_wrong_call_is_reported_to_the_model_and_never_to_the_client() -> None:
     usage = Usage(input=10, output=3)
     inner = Played(
         events_of(Text(text="one"), call(WRONG), usage=usage), events_of(Text(text="two"), call(), usage=usage)
@@ -199,7 +199,7 @@ def test_three_equal_calls_in_one_answer_are_no_loop() -> None:
 
 
 @pytest.mark.parametrize("policy", ["pass", "text", "error"])
-def test_the_policy_says_what_becomes_of_it_and_all_are_told(policy: str) -> None:
+def test_the_policy_says_what_becomes_of_it_and_all_are_reported(policy: str) -> None:
     inner, found = Played(events_of(Text(text="so"), call(WRONG))), checking()
     events = run(inner, found, 1, policy)
     assert counts(found)["exhausted"] == 1
@@ -257,7 +257,7 @@ def test_a_model_that_only_repeats_what_was_right_has_corrected_nothing() -> Non
     assert found.tally.corrected == 0
 
 
-def test_H050_H051_ids_that_a_server_counts_anew_are_made_different() -> None:
+def test_H050_H051_ids_that_a_server_counts_from_zero_are_made_different() -> None:
     inner = Played(
         events_of(call(call_id=""), call(WRONG, call_id="0")), events_of(call('{"city": "Bergen"}', call_id="0"))
     )
@@ -269,7 +269,7 @@ def test_H050_H051_ids_that_a_server_counts_anew_are_made_different() -> None:
     ]
 
 
-def test_items_that_a_server_counts_anew_are_made_different() -> None:
+def test_items_that_a_server_counts_from_zero_are_made_different() -> None:
     first, second = call(call_id="a"), call('{"city": "Bergen"}', call_id="b")
     inner = Played(
         events_of(replace(first, item_id="fc_0"), replace(call(WRONG, call_id="w"), item_id="fc_1")),
@@ -324,7 +324,7 @@ def test_what_was_said_behind_a_corrected_call_comes_before_the_correction() -> 
 
 
 @pytest.mark.parametrize("policy", ["pass", "text", "error"])
-def test_rounds_that_all_fail_are_told_in_their_order(policy: str) -> None:
+def test_rounds_that_all_fail_are_reported_in_their_order(policy: str) -> None:
     wrong = [call(WRONG, call_id=f"w{number}") for number in range(3)]
     inner = Played(*(said_around(str(number), made) for number, made in enumerate(wrong)))
     events = run(inner, policy=policy)
@@ -401,7 +401,7 @@ def test_an_answer_that_was_cut_is_never_corrected(reason: Any) -> None:
     assert counts(found) == {"made": 2, "accepted": 1, "cut": 1}
 
 
-def test_what_is_repaired_needs_nobody() -> None:
+def test_a_repaired_call_needs_no_correction() -> None:
     inner, found = Played(events_of(call(REPAIRABLE))), checking()
     assert [made.args for made in calls_in(run(inner, found))] == [{"city": "Oslo", "days": 3}]
     assert len(inner.asked) == 1
@@ -513,7 +513,7 @@ def test_an_answer_without_an_end_has_none_here_either() -> None:
     assert asyncio.run(main()) == [Started(id="a", model="m")]
 
 
-def test_losses_of_later_rounds_are_told_once() -> None:
+def test_losses_of_later_rounds_are_reported_once() -> None:
     loss = Loss("n", "", "")
     inner = Played(events_of(call(WRONG)), events_of(call()), losses=(loss,))
 
@@ -542,7 +542,7 @@ def test_who_stops_reading_stops_the_back_end(taken: int) -> None:
     asyncio.run(main())
 
 
-def test_nineteen_wrong_calls_of_twenty_are_each_told_once() -> None:
+def test_nineteen_wrong_calls_of_twenty_are_each_reported_once() -> None:
     made = [call(WRONG, call_id=f"c{number}") for number in range(19)]
     fixed = [call(f'{{"city": "C{number}"}}', call_id=f"d{number}") for number in range(19)]
     inner, found = Played(events_of(*made[:7], call(call_id="ok"), *made[7:]), events_of(*fixed)), checking()
@@ -553,7 +553,7 @@ def test_nineteen_wrong_calls_of_twenty_are_each_told_once() -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_wrong_calls_are_not_told_one_by_one() -> None:
+def test_ten_thousand_wrong_calls_are_not_reported_one_by_one() -> None:
     made = [call(WRONG, call_id=f"c{number}") for number in range(10_000)]
     inner, found = Played(events_of(*made)), checking()
     start = time.process_time()
@@ -565,7 +565,7 @@ def test_ten_thousand_wrong_calls_are_not_told_one_by_one() -> None:
     assert (features.count("call.invalid_arguments"), features.count("call.correction")) == (100, 1)
 
 
-def test_arguments_of_five_megabytes_are_corrected_in_bounded_time_and_told_in_few_words() -> None:
+def test_arguments_of_five_megabytes_are_corrected_in_bounded_time_and_reported_briefly() -> None:
     inner = Played(events_of(call(json.dumps({"town": "x" * 5_000_000}))), events_of(call()))
     start = time.process_time()
     assert [made.raw for made in calls_in(run(inner))] == [RIGHT]

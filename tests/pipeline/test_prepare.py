@@ -67,7 +67,7 @@ def test_another_dialect_gets_a_settled_history_at_every_level() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_tool_that_nobody_can_understand_is_refused_unless_the_owner_wants_nothing_touched(level: Guard) -> None:
+def test_an_invalid_tool_is_refused_unless_the_guard_is_off(level: Guard) -> None:
     bad = Tool(name="bad", schema={"type": "object", "properties": {"x": {"anyOf": 3}}})
     request = request_of(user(), tools=(bad,))
     if level == "off":
@@ -77,7 +77,7 @@ def test_a_tool_that_nobody_can_understand_is_refused_unless_the_owner_wants_not
         prepared(request, Closed(), level)
 
 
-def test_tools_of_other_kinds_become_functions_and_the_client_is_told_the_reason() -> None:
+def test_tools_of_other_kinds_become_functions_and_the_reason_is_reported() -> None:
     patch = Tool(name="apply_patch", kind="custom", description="Edits.")
     job = prepared(request_of(user(), tools=(patch,)), Closed(), "check")
     assert job.names is not None
@@ -99,7 +99,7 @@ def test_ids_are_fitted_to_the_back_end_and_pairs_stay_pairs() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_H137_a_model_that_repeats_itself_is_told_only_where_it_is_guarded(level: Guard) -> None:
+def test_H137_a_model_that_repeats_itself_gets_a_note_only_with_a_guard(level: Guard) -> None:
     rounds = [message for number in range(4) for message in (called(f"c{number}"), answered(f"c{number}"))]
     job = prepared(request_of(user(), *rounds), Closed(), level)
     is_instructed = level == "retry"

@@ -85,7 +85,7 @@ def corrected(talker: Talker) -> CorrectingBackend:
     )
 
 
-def test_a_simulated_back_end_is_told_in_words_and_heard_in_calls() -> None:
+def test_a_simulated_back_end_is_sent_text_and_decoded_to_calls() -> None:
     talker = Talker(f"Well.\n{CALLING}")
     text, call = parts_of(SimulatingBackend(talker, Schemas(), SplitterPolicy()), ASKED)
     assert text == Text(text="Well.\n")
@@ -106,7 +106,7 @@ def test_one_that_is_only_listened_to_gets_the_request_as_it_is() -> None:
     assert talker.asked == [ASKED]
 
 
-def test_without_tools_nobody_listens() -> None:
+def test_without_tools_text_is_not_scanned() -> None:
     for request in (
         Request(model="m", messages=ASKED.messages),
         Request(model="m", messages=ASKED.messages, tools=(TOOL,), tool_choice=ToolChoice(mode="none")),
@@ -144,7 +144,7 @@ def test_a_block_without_json_that_is_written_again_and_again_is_text_in_its_pla
     assert texts == ["Well.\n", "\nSo.", "Well.\n", "\nSo.", "Well.\n", block, "\nSo."]
 
 
-def test_whoever_leaves_stops_the_back_end() -> None:
+def test_a_client_that_disconnects_stops_the_back_end() -> None:
     async def main() -> Talker:
         talker = Talker("Hello " * 100)
         reply = await SimulatingBackend(talker, Schemas(), SplitterPolicy()).open(ASKED, is_verbatim=False)

@@ -242,7 +242,7 @@ MORE = {
 
 
 @pytest.mark.parametrize("dialect", sorted(MORE))
-def test_H029_an_end_that_is_told_leaves_only_when_nothing_follows(dialect: str) -> None:
+def test_H029_an_end_that_is_reported_leaves_only_when_nothing_follows(dialect: str) -> None:
     regular = lines(dialect)
     end = len(regular) - {"chat": 3, "messages": 2}[dialect]
     tap = tapped(dialect)
@@ -259,7 +259,7 @@ def test_H029_an_end_that_is_told_leaves_only_when_nothing_follows(dialect: str)
 
 
 @pytest.mark.parametrize("dialect", sorted(MORE))
-def test_H154_an_error_behind_the_told_end_is_no_normal_end(dialect: str) -> None:
+def test_H154_an_error_behind_the_reported_end_is_no_normal_end(dialect: str) -> None:
     regular = lines(dialect)
     end = len(regular) - {"chat": 3, "messages": 2}[dialect]
     for broken in (sse({"error": {"message": "busy"}}), b"data: <html>\n\n"):
@@ -318,7 +318,7 @@ def test_thoughts_without_a_signature_keep_the_numbers_of_blocks() -> None:
 
 
 @pytest.mark.parametrize("parts", [["c2ln"], ["c2", "ln"]])
-def test_H081_a_signature_is_never_told_twice(parts: list[str]) -> None:
+def test_H081_a_signature_is_never_sent_twice(parts: list[str]) -> None:
     signatures = [{"type": "signature_delta", "signature": part} for part in parts]
     wire = message_start() + block(0, {"type": "thinking", "thinking": "", "signature": ""}, {"type": "thinking_delta", "thinking": "hm"}, *signatures) + message_end()  # fmt: skip
     regular = [frame + b"\n\n" for frame in wire.split(b"\n\n")[:-1]]
@@ -383,7 +383,7 @@ def body_of(dialect: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("dialect", NAMES)
-def test_a_body_passes_as_it_came_or_is_written_anew(dialect: str) -> None:
+def test_a_body_passes_as_it_came_or_is_encoded_again(dialect: str) -> None:
     def tap() -> BodyTap:
         request = make_request(dialect, is_stream=False)
         encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=numbered_ids(), now=NOW))
@@ -428,7 +428,7 @@ def test_H078_only_the_models_value_is_replaced(wire: bytes) -> None:
 
 
 @pytest.mark.parametrize("wire", [rb'{"mod\u0065l":"a"}', b'{"model":"b","model":"a"}', b'{"model":5,"model":"model"}'])
-def test_a_model_told_in_another_way_is_written_anew(wire: bytes) -> None:
+def test_a_model_named_differently_is_encoded_again(wire: bytes) -> None:
     asked = json.loads(wire)["model"]
     assert json.loads(with_model(wire, asked, "new"))["model"] == "new"
 
@@ -690,7 +690,7 @@ def test_what_is_only_queued_passes_untouched(body: bytes) -> None:
     assert (final or {}).get("id") == ("resp_1" if body.startswith(b"{") else None)
 
 
-def test_H050_a_call_without_an_id_is_written_anew_and_what_left_before_stays() -> None:
+def test_H050_a_call_without_an_id_is_encoded_again_and_what_left_before_stays() -> None:
     before = gemini_chunk({"text": "I look."})
     rest = gemini_chunk(gemini_call("", "weather", {})) + gemini_chunk({"text": ""}, finish="STOP")
     tap = tapped("gemini")
@@ -721,7 +721,7 @@ def test_usage_that_is_missing_is_added_to_an_end_that_has_no_mark() -> None:
     assert ends[0]["usageMetadata"]["promptTokenCount"] > 0
 
 
-def test_a_cut_without_an_end_mark_is_told_as_an_error() -> None:
+def test_a_cut_without_an_end_mark_is_reported_as_an_error() -> None:
     tap = tapped("gemini")
     out, _ = through(tap, gemini_chunk({"text": "a"}))
     assert tap.error is not None

@@ -17,7 +17,7 @@ def test_parts_are_numbered_over_all_answers() -> None:
     assert [rounds.place() for _ in range(3)] == [0, 1, 2]
 
 
-def test_the_beginning_is_told_once() -> None:
+def test_the_beginning_is_sent_once() -> None:
     rounds = Rounds()
     assert [rounds.starts() for _ in range(3)] == [True, False, False]
 
@@ -58,7 +58,7 @@ def test_details_of_any_depth_are_no_trap() -> None:
     assert rounds.usage.input == 1
 
 
-def test_a_loss_is_told_once() -> None:
+def test_a_loss_is_reported_once() -> None:
     one, two = Loss("one", "", ""), Loss("two", "", "")
     rounds = Rounds((one,))
     assert rounds.new_losses((one, two, two)) == [Noted(note=two)]
@@ -88,7 +88,7 @@ async def _events(log: list[str]) -> AsyncIterator[list[Event]]:
         log.append("closed")
 
 
-def test_closing_stops_the_first_reply_though_nobody_began_to_read() -> None:
+def test_closing_stops_the_first_reply_before_it_is_read() -> None:
     async def main() -> None:
         wire = Wire()
         reply = WrappedReply(events=_events([]), first=wire)

@@ -101,7 +101,7 @@ def test_without_npm_or_its_packages_it_says_so(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.slow
 @needs_npm
-def test_a_source_that_does_not_build_is_told(tmp_path: Path) -> None:
+def test_a_source_that_does_not_build_is_reported(tmp_path: Path) -> None:
     source = tmp_path / "vscode"
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("node_modules"))
     shutil.copy(ROOT / "LICENSE", tmp_path)

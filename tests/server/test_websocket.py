@@ -155,7 +155,7 @@ def test_pings_are_answered_unless_the_client_stops_reading() -> None:
     run_connection(play)
 
 
-def test_both_say_goodbye() -> None:
+def test_both_sides_send_a_close_frame() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(text_frame("close"), text_frame("too late"))
         assert parse_close(frames_in(stage.wire)[0].data) == (4001, "as you wish")

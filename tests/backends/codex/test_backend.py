@@ -322,7 +322,7 @@ def test_a_client_that_leaves_while_the_thread_opens_leaves_no_turn_running(tmp_
     assert stage.methods.count("turn/start") - 1 == stage.methods.count("turn/interrupt")
 
 
-def test_closing_ends_turns_that_nobody_has_left(tmp_path: Path) -> None:
+def test_closing_ends_turns_whose_client_waits(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         reply = await stage.backend.open(request("slow"), is_verbatim=False)
         await stage.backend.close()
@@ -408,7 +408,7 @@ def test_a_turn_that_waits_makes_way_for_a_request_that_wants_text(tmp_path: Pat
     assert ("dynamicTools" in first, "dynamicTools" in second) == (True, False)
 
 
-def test_a_held_turn_whose_conversation_was_edited_or_whose_worker_died_is_begun_anew(tmp_path: Path) -> None:
+def test_a_held_turn_whose_conversation_was_edited_or_whose_worker_died_is_started_again(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         asked = request("calls", has_tools=True)
         events = await answered(stage, asked)
@@ -496,7 +496,7 @@ def test_an_old_version_takes_requests_without_tools_only(tmp_path: Path) -> Non
     played(Stage(tmp_path, "--version", "0.89.0"), play)
 
 
-def test_one_that_listens_on_a_websocket_is_told_its_settings_by_thread(tmp_path: Path) -> None:
+def test_one_that_listens_on_a_websocket_gets_its_settings_by_thread(tmp_path: Path) -> None:
     log = tmp_path / "journal"
 
     async def main() -> str:

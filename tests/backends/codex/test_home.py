@@ -38,7 +38,7 @@ def test_a_login_is_linked_so_that_a_new_token_reaches_the_users_own(tmp_path: P
     assert (own / "config.toml").read_text() == "model = 'mine'"
 
 
-def test_a_login_that_comes_later_is_linked_and_told_once(tmp_path: Path) -> None:
+def test_a_login_that_comes_later_is_linked_and_reported_once(tmp_path: Path) -> None:
     made = home(tmp_path)
     assert not made.has_new_login()
     own = tmp_path / "user" / ".codex"
@@ -102,7 +102,7 @@ def test_one_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
     assert len(os.listdir("/dev/fd")) == open_files
 
 
-def test_it_is_seen_when_somebody_has_removed_it(tmp_path: Path) -> None:
+def test_it_is_seen_when_it_was_removed(tmp_path: Path) -> None:
     made = home(tmp_path)
     assert made.is_there
     made.work.rmdir()

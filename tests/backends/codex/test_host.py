@@ -100,7 +100,7 @@ def test_models_that_bring_tools_along_come_without_them(tmp_path: Path) -> None
     assert own["model_catalog_json"] == "/mine.json"
 
 
-def test_one_that_says_nothing_and_one_that_is_no_codex_are_told(
+def test_one_that_says_nothing_and_one_that_is_no_codex_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolwire.backends.codex.host._INITIALIZE_SECONDS", 0.2)
@@ -152,7 +152,7 @@ def test_a_folder_that_was_cleaned_away_is_made_again(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_the_list_of_models_finds_no_room_the_owner_is_told_and_nothing_is_left(tmp_path: Path) -> None:
+def test_where_the_list_of_models_finds_no_room_the_owner_gets_an_error_and_nothing_is_left(tmp_path: Path) -> None:
     program = tmp_path / "codex.py"
     clearing = "import os, shutil, sys\nif sys.argv[1:2] == ['debug']: shutil.rmtree(os.environ['CODEX_HOME'])\n"
     program.write_text(clearing + _PRINTING % fake()[3])
@@ -191,7 +191,7 @@ def test_closing_does_not_wait_for_one_that_never_introduces_itself(tmp_path: Pa
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_what_the_settings_keep_secret_is_not_told(tmp_path: Path) -> None:
+def test_what_the_settings_keep_secret_is_not_reported(tmp_path: Path) -> None:
     provider = {
         "env_key": "PLAIN",
         "experimental_bearer_token": "bearer-of-mine",

@@ -107,7 +107,7 @@ def test_those_who_come_at_once_wait_for_the_same_start(tmp_path: Path) -> None:
     played(Stage(tmp_path), play)
 
 
-def test_a_start_that_fails_is_told_to_everybody_and_tried_again_after_a_pause(tmp_path: Path) -> None:
+def test_a_start_that_fails_is_reported_to_everybody_and_tried_again_after_a_pause(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         stage.failures = 1
         failed = await asyncio.gather(*(stage.pool.lease() for _ in range(3)), return_exceptions=True)
@@ -222,7 +222,7 @@ def test_one_that_has_grown_is_replaced(tmp_path: Path) -> None:
     played(Stage(tmp_path, size=1, limits=WorkerLimits(memory=1 << 20)), play)
 
 
-def test_whoever_leaves_while_it_starts_does_not_stop_the_start(tmp_path: Path) -> None:
+def test_a_client_that_disconnects_during_the_start_does_not_stop_the_start(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         waiting = asyncio.create_task(stage.pool.lease())
         await asyncio.sleep(0)
@@ -248,7 +248,7 @@ def test_closing_ends_what_is_just_starting_and_nothing_starts_after_it(tmp_path
     played(Stage(tmp_path, size=1), play)
 
 
-def test_memory_that_nobody_tells_is_none() -> None:
+def test_unknown_memory_is_none() -> None:
     assert memory_of(0) == 0
     assert memory_of(1 << 30) == 0
 

@@ -151,7 +151,7 @@ def test_a_version_that_has_no_such_threads_gets_one_for_each_request(
     )
 
 
-def test_a_thread_that_nobody_came_for_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unclaimed_thread_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.backends.codex.backend.STORED_SECONDS", 0.05)
 
     async def play(stage: Stage) -> None:

@@ -59,7 +59,7 @@ def test_long_lines_pass_both_ways(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["process", "websocket"])
-def test_after_the_end_there_is_nothing_and_nobody_to_talk_to(kind: str, tmp_path: Path) -> None:
+def test_after_the_end_nothing_is_read_or_written(kind: str, tmp_path: Path) -> None:
     async def main() -> str:
         async with opened(kind, tmp_path) as channel:
             await channel.close()

@@ -18,7 +18,9 @@ from toolwire.events import Failed
 pytestmark = pytest.mark.slow
 
 
-def test_where_nobody_tells_the_last_call_a_pause_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_mark_of_the_last_call_a_pause_ends_the_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("toolwire.backends.codex.turn.LONG_SILENCE", 0.1)
 
     async def play(stage: Stage) -> None:
@@ -32,7 +34,7 @@ def test_where_nobody_tells_the_last_call_a_pause_does(tmp_path: Path, monkeypat
     assert stage.methods.count("thread/start") == 1
 
 
-def test_a_refusal_of_the_thread_is_told_in_its_words_and_costs_no_worker(tmp_path: Path) -> None:
+def test_a_refusal_of_the_thread_is_reported_with_its_message_and_costs_no_worker(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         with pytest.raises(UpstreamError, match="no such model here"):
             await stage.backend.open(replace(request("plain"), model="refused"), is_verbatim=False)
@@ -56,7 +58,9 @@ def test_an_answer_that_stalls_fails(tmp_path: Path) -> None:
     played(Stage(tmp_path, idle_timeout=0.1), play)
 
 
-def test_one_that_does_not_stop_when_told_gets_no_more_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_does_not_stop_when_requested_gets_no_more_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("toolwire.backends.codex.turn._STOP_SECONDS", 0.1)
 
     async def play(stage: Stage) -> None:
@@ -83,7 +87,7 @@ def test_talk_that_says_nothing_is_silence(tmp_path: Path) -> None:
     played(Stage(tmp_path, first_byte_timeout=0.3), play)
 
 
-def test_results_that_are_not_taken_end_the_turn_and_it_is_begun_anew(
+def test_results_that_are_not_taken_end_the_turn_and_it_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolwire.backends.codex.backend._LIST_SECONDS", 0.05)
@@ -107,9 +111,7 @@ def test_results_that_are_not_taken_end_the_turn_and_it_is_begun_anew(
     assert stage.methods.count("initialize") == 2
 
 
-def test_a_turn_that_nobody_reads_is_stopped_when_there_is_no_more_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unread_turn_is_stopped_when_there_is_no_more_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.backends.codex.worker._MAX_BYTES", 6000)
 
     async def play(stage: Stage) -> None:
@@ -126,7 +128,7 @@ def test_a_turn_that_nobody_reads_is_stopped_when_there_is_no_more_room(
     assert stage.methods.count("initialize") == 1
 
 
-def test_a_call_of_another_turn_is_refused_and_not_told(tmp_path: Path) -> None:
+def test_a_call_of_another_turn_is_refused_and_not_reported(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         events = await answered(stage, request("stray", has_tools=True))
         assert text_of(events).startswith("Hello")
@@ -158,7 +160,7 @@ def test_older_versions_tell_it_by_counting(minor: int) -> None:
 
 
 @pytest.mark.parametrize("minor", [89, 130])
-def test_a_count_that_is_told_again_begins_a_response(minor: int) -> None:
+def test_a_count_that_is_reported_again_begins_a_response(minor: int) -> None:
     told = ending(minor)
     told.notify(TOKEN_COUNT, count(120))
     told.begin()
@@ -168,7 +170,7 @@ def test_a_count_that_is_told_again_begins_a_response(minor: int) -> None:
     assert told.silence == 0
 
 
-def test_where_a_count_comes_after_the_results_it_tells_nothing() -> None:
+def test_where_a_count_comes_after_the_results_it_has_no_effect() -> None:
     for minor, silence in ((144, SILENCE), (131, SILENCE), (145, LONG_SILENCE), (166, LONG_SILENCE)):
         told = ending(minor)
         told.notify(TOKEN_COUNT, count(120))
@@ -176,7 +178,7 @@ def test_where_a_count_comes_after_the_results_it_tells_nothing() -> None:
 
 
 @pytest.mark.parametrize("params", [{}, {"tokenUsage": None}, {"tokenUsage": []}, {"tokenUsage": {"total": None}}])
-def test_a_count_of_nothing_tells_nothing(params: dict[str, object]) -> None:
+def test_a_count_of_nothing_has_no_effect(params: dict[str, object]) -> None:
     told = ending(89)
     told.notify(TOKEN_COUNT, params)
     assert told.silence == LONG_SILENCE

@@ -78,7 +78,7 @@ def test_requests_of_its_own_are_answered_and_their_ids_are_not_ours(tmp_path: P
     assert "toolwire/never/heard/of" in answers[0]["error"]["message"]
 
 
-def test_a_tool_call_waits_for_whoever_listens(tmp_path: Path) -> None:
+def test_a_tool_call_waits_for_a_listener(tmp_path: Path) -> None:
     log = tmp_path / "journal"
 
     async def main() -> list[tuple[str, rpc.Id]]:
@@ -239,7 +239,7 @@ def test_one_that_asks_and_does_not_read_is_given_up() -> None:
     assert answers == 1000
 
 
-def test_a_result_that_nobody_takes_runs_into_its_time() -> None:
+def test_an_unclaimed_result_runs_into_its_time() -> None:
     async def main() -> None:
         channel = Scripted()
         channel.is_deaf = True
@@ -251,7 +251,7 @@ def test_a_result_that_nobody_takes_runs_into_its_time() -> None:
     asyncio.run(main())
 
 
-def test_what_nobody_reads_is_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unread_output_is_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.backends.codex.worker._MAX_BYTES", 1000)
 
     async def main() -> None:
@@ -264,7 +264,7 @@ def test_what_nobody_reads_is_not_kept_without_end(monkeypatch: pytest.MonkeyPat
     asyncio.run(main())
 
 
-def test_messages_of_no_thread_are_nobodys() -> None:
+def test_messages_without_a_thread_are_dropped() -> None:
     async def main() -> None:
         channel = Scripted()
         made = AppServerWorker(channel)

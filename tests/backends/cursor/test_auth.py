@@ -106,7 +106,7 @@ def test_a_token_that_says_nothing_or_nonsense_lasts_a_while(life: float | None,
     with_credentials(exchange, test)
 
 
-def test_all_who_wait_share_one_exchange_and_one_who_leaves_stops_nobody() -> None:
+def test_waiting_requests_share_one_exchange_and_a_cancelled_one_stops_no_other() -> None:
     exchange = Exchange()
     exchange.delay = 0.03
 
@@ -121,7 +121,7 @@ def test_all_who_wait_share_one_exchange_and_one_who_leaves_stops_nobody() -> No
     with_credentials(exchange, test)
 
 
-def test_a_refused_token_is_exchanged_anew_once_however_many_say_so() -> None:
+def test_a_refused_token_is_exchanged_again_once_however_many_say_so() -> None:
     exchange = Exchange()
 
     async def test(credentials: Credentials) -> None:
@@ -171,7 +171,7 @@ def test_a_failed_exchange_says_who_must_act(
     with_credentials(exchange, test)
 
 
-def test_nobody_there_can_be_tried_again_and_no_key_cannot() -> None:
+def test_an_unreachable_server_can_be_retried_and_a_missing_key_cannot() -> None:
     async def main() -> None:
         async with Http1Server(Exchange()) as server:
             target = server.target

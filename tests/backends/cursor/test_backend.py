@@ -185,7 +185,7 @@ def test_results_may_come_in_any_order(order: int) -> None:
     run_on_stage(work, model)
 
 
-def test_of_two_that_bring_the_same_results_one_goes_on_and_the_other_begins_anew() -> None:
+def test_of_two_that_bring_the_same_results_one_goes_on_and_the_other_starts_again() -> None:
     async def work(stage: Stage) -> None:
         current, answer = await parked(stage)
         following = next_request(current, answer)
@@ -256,7 +256,7 @@ def test_a_client_that_wants_one_call_at_a_time_gets_the_others_afterwards() -> 
 
 
 @BOTH
-def test_a_client_that_leaves_while_it_is_told_frees_the_run(transport: str) -> None:
+def test_a_client_that_disconnects_during_the_answer_frees_the_run(transport: str) -> None:
     async def work(stage: Stage) -> None:
         reply = await stage.open(request("hi"))
         await anext(reply.events)
@@ -267,7 +267,7 @@ def test_a_client_that_leaves_while_it_is_told_frees_the_run(transport: str) -> 
     run_on_stage(work, play([Say("word " * 50, pieces=50, pause=0.05)]), transport=transport)
 
 
-def test_an_answer_that_nobody_reads_frees_the_run() -> None:
+def test_an_unread_answer_frees_the_run() -> None:
     async def work(stage: Stage) -> None:
         reply = await stage.open(request("hi"))
         await reply.close()
@@ -291,7 +291,7 @@ def test_a_client_that_leaves_while_the_run_opens_frees_it(transport: str, delay
 
 
 @ONCE
-def test_a_run_that_nobody_comes_back_for_is_canceled_after_its_time(transport: str) -> None:
+def test_an_abandoned_run_is_canceled_after_its_time(transport: str) -> None:
     async def work(stage: Stage) -> None:
         stage.backend.parking._seconds = 0.05
         current, answer = await parked(stage)
@@ -659,7 +659,7 @@ def test_a_model_that_only_asks_questions_is_stopped() -> None:
     run_on_stage(work, model, max_requests_per_minute=0, max_tokens_per_minute=0)
 
 
-def test_a_repeated_call_that_is_answered_from_memory_for_ever_is_stopped_and_not_begun_anew() -> None:
+def test_a_repeated_call_that_is_answered_from_memory_for_ever_is_stopped_and_not_started_again() -> None:
     async def work(stage: Stage) -> None:
         current, first = await parked(stage)
         with pytest.raises(UpstreamError) as caught:
@@ -684,7 +684,7 @@ def test_a_call_of_a_tool_that_is_not_offered_now_is_refused_and_the_run_goes_on
 
 
 @pytest.mark.parametrize("seconds", [0, 600])
-def test_text_that_comes_only_as_a_blob_is_told_with_the_call_that_followed_it(seconds: int) -> None:
+def test_text_that_comes_only_as_a_blob_is_sent_with_the_call_that_followed_it(seconds: int) -> None:
     async def work(stage: Stage) -> None:
         current = request("hi")
         first = await stage.ask(current)
@@ -699,7 +699,7 @@ def test_text_that_comes_only_as_a_blob_is_told_with_the_call_that_followed_it(s
     )
 
 
-def test_the_input_of_an_answer_that_nobody_counted_is_estimated_and_said_to_be() -> None:
+def test_the_input_of_an_uncounted_answer_is_estimated_and_said_to_be() -> None:
     async def work(stage: Stage) -> None:
         events = await stage.events(request("x" * 400))
         usage = fold(events).finished.usage

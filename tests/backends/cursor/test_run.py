@@ -238,7 +238,7 @@ def text(words: str) -> ConnectFrame:
     return ConnectFrame(agent.AgentServerMessage(interaction_update=update).SerializeToString())
 
 
-def test_a_fault_of_our_own_in_the_reader_is_told_at_once() -> None:
+def test_a_fault_of_our_own_in_the_reader_is_reported_at_once() -> None:
     async def main() -> None:
         wire = Wire()
         turn = turn_on(wire)
@@ -437,7 +437,7 @@ def test_leaving_twice_or_at_once_is_the_same() -> None:
     asyncio.run(main())
 
 
-def test_a_drop_right_after_the_first_word_is_told_in_the_stream() -> None:
+def test_a_drop_right_after_the_first_word_is_reported_in_the_stream() -> None:
     async def work(stage: Stage) -> None:
         events = await stage.events(request("hi"))
         assert text_in(events) == "One."

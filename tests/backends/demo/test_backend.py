@@ -120,7 +120,7 @@ def test_only_functions_are_called() -> None:
     assert calls_for("patch", tools=(Tool(name="patch", kind="custom"), Tool(name="patch", kind="hosted"))) == []
 
 
-def test_results_are_told() -> None:
+def test_results_are_reported() -> None:
     asked = (user("weather?"), called("call_1", "get_weather"))
     assert text_for(*asked, result("call_1", "18 C, rain"), tools=TOOLS) == "get_weather said: 18 C, rain."
     failed = text_for(*asked, result("call_1", "no such city!", is_error=True), tools=TOOLS)

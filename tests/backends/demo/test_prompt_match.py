@@ -51,7 +51,7 @@ def test_paths_and_names_of_tools_are_no_texts() -> None:
     assert hints_of("in README.md").texts == ()
 
 
-def test_numbers_that_nobody_gave() -> None:
+def test_numbers_that_are_missing() -> None:
     assert likely_number("startLine", "") == 1
     assert likely_number("offset", "1-based") == 1
     assert likely_number("endLine", "") == 100

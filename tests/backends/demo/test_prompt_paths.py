@@ -21,7 +21,7 @@ from toolwire.backends.demo.prompt_paths import absolute, paths_in, request_in, 
         ("read/write, and/or, this file is the file that I want", ()),
     ],
 )
-def test_paths_are_told_from_words(prompt: str, paths: tuple[str, ...]) -> None:
+def test_paths_differ_from_plain_text(prompt: str, paths: tuple[str, ...]) -> None:
     assert paths_in(prompt) == paths
 
 

@@ -404,7 +404,7 @@ def test_H163_without_a_retry_after_the_pause_is_our_own(upstream: Upstream, sta
     assert 0.15 < seconds < 2
 
 
-def test_H111_H112_a_template_that_refuses_twice_is_told_twice_in_plainer_words(upstream: Upstream) -> None:
+def test_H111_H112_a_template_that_refuses_twice_is_retried_twice_in_plainer_forms(upstream: Upstream) -> None:
     call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     asked = [
         {"role": "user", "content": "x"},

@@ -119,7 +119,7 @@ def said(*later: Message, tools: tuple[Tool, ...] = TOOLS) -> str:
     return text.text
 
 
-def test_a_strict_script_goes_on_when_all_comes_back_as_it_was_told() -> None:
+def test_a_strict_script_continues_when_all_comes_back_as_it_was_sent() -> None:
     assert said() == "a"
     assert said(*past()) == "done ok"
 
@@ -193,7 +193,7 @@ def test_logprobs_and_citations_come_with_the_text() -> None:
     assert Noted(note=citation, index=0) in events
 
 
-def test_echo_tells_what_arrived() -> None:
+def test_echo_returns_what_arrived() -> None:
     call = Message(role="assistant", parts=(ToolCall(id="call_1", name="look", raw='{"a":1}'),))
     request = asking({"turns": [{}, {"echo": True}]}, call, result("call_1", "bad", is_error=True))
     (text,) = play(request).parts_of(0)

@@ -92,7 +92,7 @@ def test_arguments_keep_their_digits() -> None:
         (mark({"turns": [{"calls": [{}]}]}), "$.turns[0].calls[0]"),
     ],
 )
-def test_a_malformed_script_is_told_what_is_wrong(written: str, said: str) -> None:
+def test_a_malformed_script_gets_an_error_that_says_what_is_wrong(written: str, said: str) -> None:
     with pytest.raises(BadRequest) as caught:
         cue_in_prompt([user(written)])
     assert said in caught.value.message

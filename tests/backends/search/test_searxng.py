@@ -63,7 +63,7 @@ def test_too_large_an_answer(engine: Upstream) -> None:
         found(engine, b'{"results":["' + b"x" * (5 << 20))
 
 
-def test_nobody_waits_for_ever(engine: Upstream) -> None:
+def test_no_wait_is_unbounded(engine: Upstream) -> None:
     engine.on("/search?q=q&format=json", [HOLD])
 
     async def main() -> None:

@@ -255,7 +255,7 @@ def test_a_request_moves_to_another_window_only_before_the_first_part(server: Ga
     run(play)
 
 
-def test_without_another_window_the_loss_of_the_only_one_is_told(server: Gateway) -> None:
+def test_without_another_window_the_loss_of_the_only_one_is_reported(server: Gateway) -> None:
     async def crash(window: FakeWindow, chat: Frame) -> None:
         window.crash()
 
@@ -343,7 +343,7 @@ def test_a_model_that_no_window_has_is_named_with_those_there_are(server: Gatewa
     run(play)
 
 
-def test_without_a_window_the_user_is_told_what_to_open(server: Gateway) -> None:
+def test_without_a_window_the_error_says_what_to_open(server: Gateway) -> None:
     async def play() -> None:
         answer = await chatting(server)
         assert answer.status == 503
@@ -369,7 +369,7 @@ def test_stop_sequences_and_limits_are_kept_by_the_gateway(server: Gateway) -> N
     run(play)
 
 
-def test_usage_that_was_not_told_is_counted_in_the_window(server: Gateway) -> None:
+def test_usage_that_was_not_reported_is_counted_in_the_window(server: Gateway) -> None:
     async def untold(window: FakeWindow, chat: Frame) -> None:
         await window.parts(chat, said("four words are here"))
         await window.end(chat)
@@ -627,7 +627,7 @@ def test_windows_that_do_not_answer_or_may_not_come_last() -> None:
     played(play)
 
 
-def test_models_of_all_windows_are_listed_once_and_changes_are_told() -> None:
+def test_models_of_all_windows_are_listed_once_and_changes_are_reported() -> None:
     def play(hub: Hub) -> None:
         told: list[list[str]] = []
         hub.changed = lambda: told.append(sorted(model.key for model in hub.models()))

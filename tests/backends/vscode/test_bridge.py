@@ -53,7 +53,7 @@ def test_a_window_with_the_token_is_welcome(server: Gateway) -> None:
 
 
 @pytest.mark.parametrize("token", ["wrong", "", f"{TOKEN}x", TOKEN[:-1], TOKEN.upper(), "é"])
-def test_any_other_token_is_refused_without_telling_the_right_one(server: Gateway, token: str) -> None:
+def test_any_other_token_is_refused_without_revealing_the_right_one(server: Gateway, token: str) -> None:
     found = refused(server, headers={"Authorization": f"Bearer {token}" if token else ""})
     assert found.status == 401
     assert TOKEN not in found.body
@@ -170,7 +170,7 @@ def test_too_many_windows_are_sent_away(server: Gateway, monkeypatch: pytest.Mon
     asyncio.run(main())
 
 
-def test_a_window_that_connects_anew_takes_its_own_place(server: Gateway) -> None:
+def test_a_window_that_reconnects_takes_its_own_place(server: Gateway) -> None:
     async def main() -> None:
         async with window(server) as old:
             new = await connect(server.port)

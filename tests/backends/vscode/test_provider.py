@@ -223,7 +223,7 @@ def test_an_id_in_use_and_too_many_asks_are_refused(server: Gateway) -> None:
     asyncio.run(main())
 
 
-def test_a_mistake_of_ours_is_told_as_one(server: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_of_ours_is_reported_as_one(server: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("a mistake")
 

@@ -42,7 +42,7 @@ def test_those_who_start_together_have_the_same_one(path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
-def test_what_others_could_read_is_made_anew(path: Path, mode: int) -> None:
+def test_what_others_could_read_is_created_again(path: Path, mode: int) -> None:
     old = bridge_token({}, path)
     path.chmod(mode)
     new = bridge_token({}, path)
@@ -52,7 +52,7 @@ def test_what_others_could_read_is_made_anew(path: Path, mode: int) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "short", "with blanks in the middle of it", "x" * 5000, "é" * 40])
-def test_what_is_no_token_is_made_anew(path: Path, content: str) -> None:
+def test_what_is_no_token_is_created_again(path: Path, content: str) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(content)
     path.chmod(0o600)

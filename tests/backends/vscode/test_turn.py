@@ -244,7 +244,7 @@ def test_waiting_for_a_place_is_part_of_the_patience() -> None:
     played(play)
 
 
-def test_a_client_that_reads_too_slowly_is_told() -> None:
+def test_a_client_that_reads_too_slowly_gets_an_error() -> None:
     async def main() -> None:
         window = Window(hello(), max_inbox=1000)
         turn = turn_in(window)

@@ -60,7 +60,7 @@ def test_each_request_has_its_own_answer() -> None:
     asyncio.run(main())
 
 
-def test_an_answer_that_nobody_wants_is_cancelled_and_one_that_is_over_is_not() -> None:
+def test_an_unwanted_answer_is_cancelled_and_one_that_is_over_is_not() -> None:
     async def main() -> None:
         window = Window(hello())
         first, second = await window.ask(chat("a")), await window.ask(chat("b"))

@@ -151,7 +151,7 @@ def test_large_arguments_get_few_tries() -> None:
     assert RepairSearch(checker, "t", 100).tries > RepairSearch(checker, "t", 1_000_000).tries > 0
 
 
-def test_a_schema_told_back_is_no_wrapper() -> None:
+def test_a_schema_that_is_echoed_is_no_wrapper() -> None:
     schema = {"properties": {"x": {"type": "object"}}, "required": ["x"]}
     assert fix(schema, {"type": "object", "properties": {"x": {"type": "object", "value": {"a": 1}}}}) is None
     assert fix(schema, {"type": "object", "properties": {"x": {"a": 1}}}) == {"x": {"a": 1}}

@@ -29,7 +29,7 @@ def test_white_space_beside_what_only_its_provider_knows_says_nothing() -> None:
     assert tidy(user("hi"), assistant(found))[1] == []
 
 
-def test_nobody_says_nothing() -> None:
+def test_no_message_is_empty() -> None:
     assert tidy(user("")) == (["user:(empty message)"], ["empty"])
     assert tidy(user()) == (["user:(empty message)"], ["empty"])
     assert tidy(user("hi"), assistant(), assistant("", " ")) == (["user:hi"], ["empty", "empty"])
@@ -48,7 +48,7 @@ def test_thoughts_behind_the_last_call_are_left_out_but_not_the_words() -> None:
     assert kinds == ["reasoning", "order"]
 
 
-def test_a_typed_call_with_arguments_that_are_none_is_told_as_a_function() -> None:
+def test_a_typed_call_with_arguments_that_are_none_is_sent_as_a_function() -> None:
     repairs: list[Repair] = []
     given = call("a", "local_shell", kind="typed", raw="ls", args=None, item_id="lsh_1")
     mended = repair_messages((user("hi"), assistant(given)), HistoryRules(), repairs)[1].message.parts[0]

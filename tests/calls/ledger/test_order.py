@@ -35,7 +35,7 @@ def test_results_in_a_message_of_the_assistant_become_messages_of_their_own() ->
     assert kinds == ["order"]
 
 
-def test_an_orphan_among_results_is_told_behind_them() -> None:
+def test_an_orphan_among_results_is_sent_after_them() -> None:
     messages, kinds = settled(
         user("hi"), assistant(call("a")), user(result("z", "lost"), result("a"), "so"), origin="messages"
     )
@@ -63,7 +63,7 @@ def test_a_conversation_that_ended_with_a_result_does_not_end_with_the_assistant
     assert kinds == []
 
 
-def test_a_conversation_of_which_nothing_is_left_begins_anew() -> None:
+def test_a_conversation_of_which_nothing_is_left_starts_again() -> None:
     messages, kinds = settled(system("rules"), assistant(""))
     assert shown(messages) == ["system:rules", f"user:{OPENING}"]
     assert kinds == ["empty", "opening"]

@@ -39,7 +39,7 @@ def test_of_two_open_calls_of_one_id_the_nearer_is_answered() -> None:
     assert texts(*twice) == {"a": "Interrupted:", "a_2": "new"}
 
 
-def test_an_early_result_goes_to_its_call_if_nobody_spoke_between() -> None:
+def test_an_early_result_goes_to_its_call_if_no_message_is_between() -> None:
     messages, kinds = settled(user("hi"), tool(result("a")), assistant(call("a")))
     assert shown(messages) == ["user:hi", "call:a", "result:a"]
     assert kinds == ["order"]
@@ -53,7 +53,7 @@ def test_the_first_result_stays_and_a_copy_is_left_out() -> None:
     assert kinds == ["duplicate_result"]
 
 
-def test_a_second_result_that_says_more_is_told_as_text() -> None:
+def test_a_second_result_that_says_more_is_sent_as_text() -> None:
     pair = (assistant(call("a")), tool(result("a", "one")), tool(result("a", "two")))
     messages, kinds = settled(user("hi"), *pair, assistant("ok"))
     assert texts(user("hi"), *pair) == {"a": "one"}
@@ -83,7 +83,7 @@ def test_a_result_of_another_kind_of_item_becomes_its_calls() -> None:
     assert kinds == ["kind"]
 
 
-def test_a_typed_pair_with_a_new_id_is_told_as_a_function_on_both_sides() -> None:
+def test_a_typed_pair_with_a_new_id_is_sent_as_a_function_on_both_sides() -> None:
     pair = (assistant(call("a", kind="typed", item_id="lsh_1")), tool(result("a", kind="typed")))
     messages, repairs = mended(user("hi"), *pair, user("more"), *pair, origin="responses")
     assert [repair.kind for repair in repairs] == ["duplicate_id"]

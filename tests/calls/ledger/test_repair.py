@@ -99,7 +99,7 @@ def test_H023_the_canonical_call_is_the_one_that_is_mended() -> None:
     assert json.loads(sent["responses"]["input"][1]["arguments"]) == {"_raw": "[1]"}
 
 
-def test_H024_what_was_malformed_is_kept_for_telemetry_and_told_nobody_else() -> None:
+def test_H024_what_was_malformed_is_kept_for_telemetry_and_sent_to_no_client() -> None:
     _, repairs = mended(user("hi"), assistant(call("a", raw="secret", args=None)), tool(result("a")))
     assert [repair.raw for repair in repairs] == ["secret"]
     assert "secret" not in str(losses_of(repairs))
@@ -111,7 +111,7 @@ def test_free_text_is_no_malformed_object() -> None:
     assert kinds == []
 
 
-def test_H032_a_result_without_its_call_is_told_as_text_with_its_media() -> None:
+def test_H032_a_result_without_its_call_is_sent_as_text_with_its_media() -> None:
     lost = ToolResult(call_id="z", parts=(Text(text="42"), PICTURE), name="read", is_error=True)
     messages, kinds = settled(user("hi"), assistant("yes"), tool(lost), user("go on"))
     assert kinds == ["orphan_result"]
@@ -152,7 +152,7 @@ def test_H035_what_a_provider_ran_is_there_as_a_pair_or_not_at_all(lost: int) ->
     assert shown(messages) == ["user:hi", "assistant:yes", "user:so", "assistant:no"]
 
 
-def test_H035_a_pause_of_the_provider_is_over_when_anybody_speaks() -> None:
+def test_H035_a_pause_of_the_provider_is_over_when_a_message_follows() -> None:
     use = Opaque(dialect="messages", value={"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"})
     told = Message(role="system", parts=(Text(text="be brief"),))
     messages, kinds = settled(user("hi"), assistant("well", use), told, assistant("no"), origin="messages")
@@ -204,7 +204,7 @@ def test_H040_each_of_several_items_of_one_turn_is_answered_behind_the_last() ->
     assert kinds == ["missing_result"]
 
 
-def test_H041_an_output_whose_call_item_is_lost_is_told_as_text() -> None:
+def test_H041_an_output_whose_call_item_is_lost_is_sent_as_text() -> None:
     messages, kinds = settled(tool(result("call_1", "42")), user("go on"), origin="responses")
     assert kinds == ["orphan_result"]
     assert shown(messages)[1:] == ["user:42", "user:[end of that result]", "user:go on"]
@@ -253,7 +253,7 @@ def test_H049_the_same_call_twice_with_one_result_is_one_call() -> None:
     assert kinds == ["duplicate_call"]
 
 
-def test_H050_two_calls_with_the_tools_name_as_id_are_told_apart() -> None:
+def test_H050_two_calls_with_the_tools_name_as_id_are_distinguished() -> None:
     calls = [call("http", raw='{"n":1}', args={"n": 1}), call("http", raw='{"n":2}', args={"n": 2})]
     answers = [tool(result("http", "one")), tool(result("http", "two"))]
     messages, kinds = settled(user("hi"), assistant(*calls), *answers)
@@ -271,7 +271,7 @@ def test_H051_calls_without_ids_get_some_and_their_results_by_their_order() -> N
     assert shown(messages) == ["user:hi", "call:call_2", "call:call_3", "result:call_2", "result:call_3"]
 
 
-def test_a_new_id_is_nobody_elses() -> None:
+def test_a_new_id_is_unique() -> None:
     turns = [part for name in ("a", "a", "a_2") for part in (assistant(call(name)), tool(result(name)))]
     messages, _ = settled(user("hi"), *turns)
     assert [word for word in shown(messages) if word.startswith("call")] == ["call:a", "call:a_3", "call:a_2"]
@@ -341,7 +341,7 @@ def test_instructions_behind_the_results_are_in_their_place() -> None:
     assert kinds == []
 
 
-def test_many_repairs_are_told_as_few_losses() -> None:
+def test_many_repairs_are_reported_as_few_losses() -> None:
     repairs = (
         *[Repair("order", f"messages[{number}]", "why") for number in range(3)],
         Repair("opening", "messages", "so"),
@@ -404,7 +404,7 @@ def test_H076_a_thought_that_lost_its_signature_is_left_out_for_who_signs_it() -
     assert settled(*bare, origin="messages")[1] == []
 
 
-def test_H075_nobody_thinks_in_a_turn_that_did_not_begin_with_a_thought() -> None:
+def test_H075_no_reasoning_is_sent_in_a_turn_that_did_not_begin_with_a_thought() -> None:
     done = signed(user("hi"), assistant(Reasoning(text="hm"), call("a")), user(result("a")))
     assert [repair.kind for repair in done.repairs] == ["reasoning", "thinking"]
     assert done.request.thinking == Thinking(mode="off", budget=1024)
@@ -415,7 +415,7 @@ def test_H075_nobody_thinks_in_a_turn_that_did_not_begin_with_a_thought() -> Non
     assert signed(user("hi"), assistant(call("a")), user(result("a")), mode="adaptive").repairs == ()
 
 
-def test_a_result_told_as_text_parts_a_use_from_its_outcome() -> None:
+def test_a_result_sent_as_text_separates_a_use_from_its_outcome() -> None:
     use = Opaque(dialect="messages", value={"type": "server_tool_use", "id": "s"})
     found = Opaque(dialect="messages", value={"type": "web_search_tool_result", "tool_use_id": "s"})
     messages, kinds = settled(

@@ -32,7 +32,7 @@ def notices(messages: tuple[Message, ...]) -> list[int]:
     ]
 
 
-def test_H137_the_third_round_and_all_after_it_are_told() -> None:
+def test_H137_the_third_round_and_all_after_it_are_reported() -> None:
     messages = (user(), *(message for number in range(5) for message in called(number, "same")))
     assert notices(messages) == [6, 8, 10]
     result = with_loop_notices(messages)[6].parts[0]
@@ -57,12 +57,12 @@ def test_H137_what_stands_before_is_the_same_whatever_follows() -> None:
         [("1", "1"), ("1",), ("1", "1"), ("1",)],
     ],
 )
-def test_H138_a_result_that_changes_begins_the_count_anew(rounds: list[tuple[str, ...]]) -> None:
+def test_H138_a_result_that_changes_restarts_the_count(rounds: list[tuple[str, ...]]) -> None:
     messages = (user(), *(message for number, results in enumerate(rounds) for message in called(number, *results)))
     assert with_loop_notices(messages) is messages
 
 
-def test_H138_other_arguments_or_a_word_of_the_user_begin_it_anew() -> None:
+def test_H138_other_arguments_or_a_word_of_the_user_restart_it() -> None:
     other = (*called(1, "x"), *called(2, "x"), *called(3, "x", raw='{"a":2}'), *called(4, "x"), *called(5, "x"))
     assert with_loop_notices((user(), *other)) == (user(), *other)
     spoken = (user(), *called(1, "x"), *called(2, "x"), user("again"), *called(3, "x"), *called(4, "x"))

@@ -38,7 +38,7 @@ from toolwire.types import (
 )
 
 
-def test_a_message_keeps_its_place_when_it_is_written_anew() -> None:
+def test_a_message_keeps_its_place_when_it_is_encoded_again() -> None:
     line = Placed(3, user("hi"))
     assert line.where == "messages[3]"
     assert line.having(user("there")).where == "messages[3]"
@@ -142,7 +142,7 @@ def test_a_thought_without_its_proof_goes_unless_the_provider_keeps_it() -> None
     assert strictly(*history, is_kept=True) == (list(history), [])
 
 
-def test_a_typed_call_that_loses_its_id_is_told_as_a_function() -> None:
+def test_a_typed_call_that_loses_its_id_is_sent_as_a_function() -> None:
     typed = item(call("x", "shell", item_id="sh_1", kind="typed"))
     messages, _ = strictly(user("hi"), typed, tool(result("x", kind="typed")), thought("rs_1"), said("a"))
     part = messages[1].parts[0]

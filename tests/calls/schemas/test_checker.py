@@ -67,7 +67,7 @@ def test_patterns_that_backtrack_are_left_out_for_long_texts_only() -> None:
 
 
 @pytest.mark.slow
-def test_a_million_items_are_checked_and_their_faults_counted_not_told() -> None:
+def test_a_million_items_are_checked_and_their_faults_counted_not_reported() -> None:
     compiled = checker({"properties": {"a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}}})
     numbers = list(range(1_000_000))
     started = time.process_time()
@@ -139,7 +139,7 @@ def test_what_nests_too_deep_for_the_validator_is_not_checked() -> None:
         made.faults(deep, 4000)
 
 
-def test_members_missing_by_the_thousand_are_not_told() -> None:
+def test_members_missing_by_the_thousand_are_not_reported() -> None:
     names = [f"name_{number}" for number in range(5000)]
     made = checker({"required": names})
     assert made.faults({}, 2) == []

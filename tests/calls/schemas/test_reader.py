@@ -143,7 +143,7 @@ def test_numbers_that_are_traps_are_no_limits() -> None:
         ({"type": "object", "properties": {"c": {"enum": "x"}}}, ("properties", "c", "enum")),
     ],
 )
-def test_a_word_that_nobody_knows_is_named_with_its_place(schema: dict[str, Any], path: tuple[str, ...]) -> None:
+def test_an_unknown_key_is_named_with_its_place(schema: dict[str, Any], path: tuple[str, ...]) -> None:
     with pytest.raises(UnreadableSchema) as fault:
         read(schema)
     assert fault.value.path == path

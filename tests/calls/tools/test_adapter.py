@@ -311,7 +311,7 @@ def test_H089_clients_of_another_server_of_the_dialect_get_their_tools_named_too
         (past("read", tools=(Tool(name="other", schema=PLAIN_OBJECT),)), ANTHROPIC, False),
     ],
 )
-def test_H089_nobody_else_is_offered_tools_that_the_client_did_not_offer(
+def test_H089_other_back_ends_are_not_offered_tools_that_the_client_did_not_offer(
     request_: Request, profile: Profile, is_own: bool
 ) -> None:
     assert fit(request_, profile, is_own=is_own) == AdaptedRequest(request_)
@@ -534,7 +534,7 @@ def test_a_conversation_without_calls_stays_the_same_object(rule: IdRule) -> Non
     assert adapt_ids(messages, rule, frozenset()) is messages
 
 
-def test_H043_foreign_ids_are_told_alike_to_call_and_result_and_can_be_found_again() -> None:
+def test_H043_foreign_ids_are_changed_alike_in_call_and_result_and_restored() -> None:
     messages = adapt_ids(exchange("functions.Bash:0"), MESSAGES_IDS)
     first, second = listed(messages)
     assert first == second
@@ -549,7 +549,7 @@ def test_H045_a_long_id_is_mapped_and_a_thought_in_an_id_is_left_to_who_reads_it
     assert listed(adapt_ids(exchange(thought), OPENAI_IDS))[0] != thought
 
 
-def test_H046_H047_mistral_gets_nine_letters_whoever_made_the_ids() -> None:
+def test_H046_H047_mistral_gets_nine_letters_from_any_server() -> None:
     fitted = listed(adapt_ids(exchange("call_abc", "0f8fad5b-d9cb-469f-a165-70867728950e", "D681PevKs"), MISTRAL_IDS))
     assert all(re.fullmatch("[a-zA-Z0-9]{9}", call_id) for call_id in fitted)
     assert fitted[4] == "D681PevKs"

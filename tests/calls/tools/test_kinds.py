@@ -207,7 +207,7 @@ def test_H058_a_namespace_is_restored_whatever_the_model_makes_of_the_name(spell
     assert (call.namespace, call.name, call.kind, call.raw) == ("agents", "close", "function", '{"q": "x"}')
 
 
-def test_a_bare_name_that_two_tools_share_is_nobodys() -> None:
+def test_a_bare_name_that_two_tools_share_matches_nothing() -> None:
     two = (INNER, Tool(name="close", schema=SCHEMA, namespace="files", label="files__close"))
     assert call_in(restored(lowered(tools=two).names, "close", "{}")).namespace == ""
 
@@ -302,7 +302,7 @@ def test_calls_side_by_side_do_not_mix() -> None:
     assert [event.text for event in events if isinstance(event, PartDelta) and event.index == 1] == ['{"q":', "1}"]
 
 
-def test_past_calls_are_told_as_the_tools_are() -> None:
+def test_past_calls_are_sent_as_the_tools_are() -> None:
     request = asked(
         said("developer"),
         said("user", Text(text="go")),

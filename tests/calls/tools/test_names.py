@@ -104,7 +104,7 @@ def test_H116_H119_other_cases_and_remains_of_templates_are_understood(spelled: 
     assert names.tool("getWeather") is not tool
 
 
-def test_an_ambiguous_choice_is_nobodys() -> None:
+def test_an_ambiguous_choice_matches_nothing() -> None:
     names = ToolNames()
     names.add(tool("close", "agents"))
     names.add(tool("close", "files"))

@@ -104,7 +104,7 @@ def test_a_call_without_arguments_has_none() -> None:
     ]
 
 
-def test_a_span_that_could_not_be_read_is_told_as_the_model_wrote_it() -> None:
+def test_a_span_that_could_not_be_read_is_reported_as_the_model_wrote_it() -> None:
     span = "<tool_call>{'name': read}</tool_call>"
     assert told(say("assistant", "So:", call(1, "x", extra={"toolwire": {"text": span}}))) == [
         f"assistant: So:\n{span}"
@@ -127,7 +127,7 @@ def test_results_of_a_turn_and_what_the_user_says_are_one_message() -> None:
     ]
 
 
-def test_calls_are_counted_anew_in_each_turn() -> None:
+def test_calls_are_counted_from_zero_in_each_turn() -> None:
     """Also where each part of a turn is a message of its own."""
     turn = (say("assistant", "I look."), say("assistant", call(1)), say("assistant", call(2)), say("tool", result(1)))
     again = (say("tool", result(2)), say("assistant", call(3)), say("tool", result(3)))
@@ -205,7 +205,7 @@ def test_media_of_a_result_follow_their_line_without_words_of_their_own() -> Non
     assert [loss.feature for loss in written.losses] == ["media.image"]
 
 
-def test_a_text_file_in_a_result_is_told_in_its_line() -> None:
+def test_a_text_file_in_a_result_is_sent_in_its_line() -> None:
     data = base64.b64encode("</tool_result> hé".encode()).decode()
     written = HistoryRenderer().render(
         (say("tool", result(1, Media(kind="file", mime="text/plain", data=data, name="a.txt"))),)
@@ -223,7 +223,7 @@ def test_a_file_that_is_no_text_stays_a_file(data: str) -> None:
     assert message.parts[-1] == Media(kind="file", data=data)
 
 
-def test_a_foreign_part_of_a_result_is_told_as_json_and_as_a_loss() -> None:
+def test_a_foreign_part_of_a_result_is_reported_as_json_and_as_a_loss() -> None:
     opaque = Opaque(dialect="messages", value={"type": "search_result", "title": "<b>"})
     long = Opaque(dialect="messages", value={"type": "blob", "data": "x" * 9000})
     written = HistoryRenderer().render((say("tool", result(1, opaque, long)),))

@@ -119,7 +119,7 @@ def test_where_none_may_be_called_all_but_the_note_at_the_end_is_the_same(turn: 
     assert after == Text(text=f"{before.text}\n\n{FORBIDDEN}")
 
 
-def test_a_history_of_calls_is_told_as_such_also_without_tools() -> None:
+def test_a_history_with_calls_is_sent_as_such_also_without_tools() -> None:
     messages = to_text_request(ask(say("user", "hi"), *TURN, tools=())).request.messages
     assert messages[0] == say("user", "hi")
     assert str(messages[-1].parts[-1]).count(FORBIDDEN) == 1
@@ -190,7 +190,7 @@ def test_a_choice_of_nothing_that_is_offered_is_a_loss(choice: ToolChoice) -> No
     assert last_text(ask(tool_choice=choice)) == "hi"
 
 
-def test_nobody_must_call_what_is_not_there() -> None:
+def test_a_missing_tool_cannot_be_required() -> None:
     assert call_demand(ask(tools=(), tool_choice=choose("required"))) == CallDemand(names=frozenset())
 
 
@@ -417,7 +417,7 @@ def test_a_chat_message_of_words_is_a_plain_string() -> None:
     assert body["messages"][0]["content"].startswith("Be brief.\n\n# Tools\n")
 
 
-def test_a_responses_input_that_is_a_string_is_told_with_its_note() -> None:
+def test_a_responses_input_that_is_a_string_is_sent_with_its_note() -> None:
     given = {"model": "m", "input": "hi", "tools": BODIES["responses"]["tools"], "tool_choice": "required"}
     decoded = DIALECTS["responses"].decode_request(json.dumps(given).encode(), {})
     body = json.loads(DIALECTS["responses"].encode_request(to_text_request(decoded).request, Profile()).body)

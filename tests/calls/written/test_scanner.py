@@ -59,7 +59,7 @@ def test_words_that_pass_need_not_be_fed() -> None:
     assert sentinel.feed("s of the trade>") == [PlainText("<tools of the trade>")]
 
 
-def test_a_place_is_known_behind_words_that_nobody_looked_at() -> None:
+def test_a_place_is_known_after_text_that_was_skipped() -> None:
     sentinel = CallScanner(told())
     for _ in range(1000):
         assert sentinel.feed("word\n") == [PlainText("word\n")]

@@ -87,7 +87,7 @@ def parts(*pieces: str, **manner: Any) -> list[Part]:
     return [ended.part for ended in checked(heard(said(*pieces), spoken(**manner))).parts]
 
 
-def test_text_around_calls_keeps_its_order_and_blanks_between_blocks_are_nobodys() -> None:
+def test_text_around_calls_keeps_its_order_and_whitespace_between_blocks_is_dropped() -> None:
     found = parts(f"Let me look.\n{PARIS}\n\n{ROME}\nSoon.")
     assert [type(part).__name__ for part in found] == ["Text", "ToolCall", "ToolCall", "Text"]
     assert [content_of(part) for part in found] == [
@@ -140,7 +140,7 @@ def test_what_has_no_call_in_it_stays_the_same_objects() -> None:
     assert [event for event in heard([said()[0], logprobs, *said()[1:]], listener) if event == logprobs] == [logprobs]
 
 
-def test_other_parts_are_numbered_anew_and_notes_follow_theirs() -> None:
+def test_other_parts_are_renumbered_and_notes_follow_theirs() -> None:
     thought = [
         PartStarted(index=1, part=Reasoning(text="")),
         PartDelta(1, "Hm."),
@@ -165,7 +165,7 @@ def test_choices_do_not_mix() -> None:
     assert answer.parts_of(1) == (Text(text="Hello."),)
 
 
-def test_a_block_that_cannot_be_read_is_text_unless_somebody_can_ask_again() -> None:
+def test_a_block_that_cannot_be_read_is_text_unless_a_correction_is_possible() -> None:
     assert parts(f"So:\n{UNREADABLE}\nSee?") == [Text(text=f"So:\n{UNREADABLE}\nSee?")]
     held = parts(f"So:\n{UNREADABLE}", is_held=True)
     assert isinstance(held[1], ToolCall)
@@ -200,7 +200,7 @@ def test_one_call_where_one_is_wanted() -> None:
     assert losses == ["call.parallel"]
 
 
-def test_a_choice_that_was_ignored_is_told() -> None:
+def test_a_choice_that_was_ignored_is_reported() -> None:
     events = heard(said("Hello."), spoken(must_call=True))
     assert [event.note.feature for event in events if isinstance(event, Noted) and isinstance(event.note, Loss)] == [
         "tool_choice"
@@ -256,7 +256,7 @@ def test_H117_an_answer_of_final_words_alone_ends_as_it_streamed() -> None:
             assert parts(*pieces, is_instructed=False) == [Text(text="It is sunny.")]
 
 
-def test_what_was_held_is_told_before_a_failure_is() -> None:
+def test_what_was_held_is_reported_before_a_failure_is() -> None:
     for text in ("Let me look.\n<tool_c", 'Look <tool_call>{"name": "weather", "argu', "Look. `<tool_call>` <tool"):
         for is_instructed in (True, False):
             listener = spoken(is_instructed=is_instructed)

@@ -182,13 +182,13 @@ def test_a_conversation_goes_on_where_it_was_saved(tmp_path: Path) -> None:
     assert 'You said: "three"' in other.stdout
 
 
-def test_help_tells_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["chat", "--help"]) == 0
     shown = capsys.readouterr().out
     assert all(f"--{name.replace('_', '-')}" in shown for name in ChatOptions.__dataclass_fields__)
 
 
-def test_the_page_tells_every_option_and_command() -> None:
+def test_the_page_lists_every_option_and_command() -> None:
     page = (HERE.parents[2] / "docs" / "chat.md").read_text(encoding="utf-8")
     options = set(re.findall(r"^\| `--([a-z-]+)", page, re.MULTILINE))
     assert options == {name.replace("_", "-") for name in ChatOptions.__dataclass_fields__}

@@ -29,7 +29,7 @@ def test_a_client_works_where_no_fault_breaks_it() -> None:
     assert outcome("opencode", [report("chat", "error.form")], {}) == ("works", ())
 
 
-def test_a_client_that_the_gateway_helps_is_told_which_faults_it_repairs() -> None:
+def test_for_a_client_that_the_gateway_helps_the_repaired_faults_are_listed() -> None:
     direct, through = [report("chat", "call.id_missing")], {"chat": report("chat")}
     assert outcome("opencode", direct, through) == ("repaired", ("call.id_missing",))
 

@@ -132,7 +132,7 @@ def test_a_gateway_that_gets_keys_later_is_one_change_away(name: str, dialect: s
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_every_way_tells_what_to_do(program: Any) -> None:
+def test_every_error_says_what_to_do(program: Any) -> None:
     for way in program.ways:
         assert way.files or way.environment or way.steps
         assert way.dialect in ("chat", "responses", "messages", "ollama")

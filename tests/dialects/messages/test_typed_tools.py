@@ -44,7 +44,7 @@ def test_an_edit_can_be_undone_only_where_the_tool_supports_it() -> None:
     assert "undo_edit" not in new.schema["properties"]["command"]["enum"]
 
 
-def test_zoom_is_told_where_it_is_enabled() -> None:
+def test_zoom_is_described_where_it_is_enabled() -> None:
     plain, zooming = schema_for("computer_20251124", {}), schema_for("computer_20251124", {"enable_zoom": True})
     assert plain is not None
     assert "zoom" not in plain.schema["properties"]["action"]["enum"]

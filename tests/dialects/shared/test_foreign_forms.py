@@ -27,7 +27,7 @@ from toolwire.types import Media
         ({"executableCode": {}}, False),
     ],
 )
-def test_parts_of_others_are_told_from_new_ones_of_the_provider(part: dict[str, Any], expected: bool) -> None:
+def test_parts_of_other_dialects_differ_from_new_ones_of_the_provider(part: dict[str, Any], expected: bool) -> None:
     assert is_foreign(part) is expected
 
 

@@ -306,7 +306,7 @@ def test_a_wrong_key_is_not_recorded(locked: Gateway) -> None:
     assert KEY not in detail.body.decode()
 
 
-def test_a_gateway_with_keys_records_nothing_unless_told() -> None:
+def test_a_gateway_with_keys_records_nothing_by_default() -> None:
     with gateway(with_backends(Config(server=server_config(keys=(Secret(KEY),))), ())) as running:
         key = {"x-api-key": KEY}
         ask(running.port, "POST", PATHS["chat"], question("chat", "demo/echo-tools"), key)

@@ -37,7 +37,7 @@ def test_a_path_that_leads_to_no_program_is_named(tmp_path: Path) -> None:
             asyncio.run(start((str(path),), tmp_path, {"PATH": "/usr/bin"}))
 
 
-def test_where_the_owner_keeps_programs_is_not_told(tmp_path: Path) -> None:
+def test_where_the_owner_keeps_programs_is_not_reported(tmp_path: Path) -> None:
     with pytest.raises(UpstreamError, match='the command "nothing" is not there') as caught:
         asyncio.run(start((str(tmp_path / "nothing"),), tmp_path, {"PATH": "/usr/bin"}))
     assert str(tmp_path) not in caught.value.sentence()
@@ -91,7 +91,7 @@ def test_one_behind_a_launcher_that_will_not_leave_is_killed_with_it(
     assert zombies() == []
 
 
-def test_what_it_said_last_is_told_to_the_log_alone_and_without_secrets(
+def test_what_it_said_last_is_reported_to_the_log_alone_and_without_secrets(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     environ, _ = environment()
@@ -115,7 +115,7 @@ def test_what_it_said_last_is_told_to_the_log_alone_and_without_secrets(
     assert "no start today, OPENAI_API_KEY=***" in line
 
 
-def test_a_kill_is_told_as_one(tmp_path: Path) -> None:
+def test_a_kill_is_reported_as_one(tmp_path: Path) -> None:
     async def main() -> str:
         child = await start(fake(), tmp_path, environment()[0])
         os.kill(child.pid, signal.SIGKILL)
@@ -179,7 +179,7 @@ def test_a_command_is_found_from_where_we_are(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("long", [0, 8192])
-def test_secrets_that_are_no_variables_are_not_told_either_nor_their_ends(
+def test_secrets_that_are_no_variables_are_not_reported_either_nor_their_ends(
     tmp_path: Path, long: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     words = f"token-of-the-config {'s' * long}"

@@ -64,7 +64,7 @@ def test_its_end_is_heard_with_its_reason() -> None:
     assert 'has closed the connection: it said "it has ended".' in story
 
 
-def test_who_is_not_let_in_is_told_so_without_the_token() -> None:
+def test_a_refused_client_gets_an_error_without_the_token() -> None:
     async def main() -> None:
         async with listening(token="right") as listener:
             await connect(listener.address, "wrong-secret")
@@ -74,7 +74,7 @@ def test_who_is_not_let_in_is_told_so_without_the_token() -> None:
     assert "wrong-secret" not in caught.value.sentence()
 
 
-def test_nobody_there_is_named_with_what_to_do() -> None:
+def test_an_unreachable_server_is_named_with_what_to_do() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

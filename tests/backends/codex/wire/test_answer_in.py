@@ -183,7 +183,7 @@ def test_arguments_are_what_the_model_wrote_to_the_byte() -> None:
     assert decoder.calls["c1"].request_id == 0
 
 
-def test_calls_of_a_response_that_is_over_are_told_before_they_are_asked_for() -> None:
+def test_calls_of_an_ended_response_are_sent_before_they_are_requested() -> None:
     decoder = decoder_of("f")
     events = raw_call(decoder, "c1", "f", "{}") + tell(decoder, "rawResponse/completed")
     assert shown(events) == ["call c1 f {}", "tool_calls"]
@@ -367,7 +367,7 @@ def test_reasoning_without_any_text_is_its_proof_alone() -> None:
     assert (part.text, part.encrypted) == ("", "proof")
 
 
-def test_reasoning_that_was_not_streamed_is_told_at_its_end() -> None:
+def test_reasoning_that_was_not_streamed_is_sent_at_its_end() -> None:
     decoder = decoder_of()
     item = {"type": "reasoning", "id": "r", "summary": ["a", "b"], "content": ["c"]}
     events = tell(decoder, "item/completed", item=item)
@@ -395,7 +395,7 @@ def test_nothing_follows_the_end() -> None:
     assert decoder.cut() == []
 
 
-def test_a_fault_that_was_told_is_the_reason_when_the_program_ends() -> None:
+def test_a_fault_that_was_reported_is_the_reason_when_the_program_ends() -> None:
     decoder = decoder_of()
     tell(
         decoder, "error", error={"message": "Quota exceeded.", "codexErrorInfo": "usageLimitExceeded"}, willRetry=False
@@ -403,7 +403,7 @@ def test_a_fault_that_was_told_is_the_reason_when_the_program_ends() -> None:
     assert shown(decoder.cut(UpstreamError("gone"))) == ["failed 429 insufficient_quota"]
 
 
-def test_a_text_whose_end_tells_more_than_its_deltas_is_whole() -> None:
+def test_a_text_whose_end_has_more_than_its_deltas_is_whole() -> None:
     decoder = decoder_of()
     events = tell(decoder, "item/agentMessage/delta", itemId="i", delta="Hel")
     events += tell(decoder, "item/completed", item={"type": "agentMessage", "id": "i", "text": "Hello"})

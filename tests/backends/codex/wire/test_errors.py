@@ -65,7 +65,7 @@ def test_a_raw_body_about_the_context_is_known_as_such() -> None:
     assert (error.status, error.code) == (400, "context_length_exceeded")
 
 
-def test_addresses_of_the_owners_are_not_told_to_clients() -> None:
+def test_addresses_of_the_owners_are_not_shown_to_clients() -> None:
     error = error_of(told("0.166.0", "13_error_401"))
     assert "url" not in error.message
     assert "127.0.0.1" not in error.message

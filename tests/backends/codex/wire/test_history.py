@@ -53,7 +53,7 @@ def test_items_are_those_that_the_recorded_client_sent(version: str, case: str, 
     assert items == params[member]
 
 
-def test_instructions_before_all_else_are_told_apart_and_later_ones_stay_in_place() -> None:
+def test_instructions_before_all_else_are_distinguished_and_later_ones_stay_in_place() -> None:
     asked = request(message("system", "A"), message("developer", "B"), message("user", "hi"), message("system", "C"))
     history = history_of(asked, CodexToolNames())
     assert history.instructions == "A\n\nB"
@@ -63,7 +63,7 @@ def test_instructions_before_all_else_are_told_apart_and_later_ones_stay_in_plac
     ]
 
 
-def test_somebody_must_have_spoken() -> None:
+def test_a_user_message_is_required() -> None:
     history = history_of(request(message("system", "A"), message("system", "B")), CodexToolNames())
     assert history.instructions == "A"
     assert [item["role"] for item in history.items] == ["user"]
@@ -102,7 +102,7 @@ def test_sources_are_left_out_because_codex_would_drop_what_it_does_not_know() -
     assert [loss.feature for loss in history.losses] == ["media.file"]
 
 
-def test_parts_of_other_dialects_are_told_in_words() -> None:
+def test_parts_of_other_dialects_are_sent_as_text() -> None:
     strange = Opaque(dialect="messages", value={"type": "search_result", "title": "T", "content": "C"})
     assert "T" in items_of(request(message("user", strange)))[0]["content"][0]["text"]
 
@@ -142,7 +142,7 @@ def test_where_a_result_came_last_a_word_to_go_on_is_the_input() -> None:
     assert given == [{"type": "text", "text": "Go on.", "text_elements": []}]
 
 
-def test_a_first_message_is_told_as_it_is() -> None:
+def test_a_first_message_is_sent_as_it_is() -> None:
     items = items_of(request(message("user", "hi", IMAGE)))
     assert [piece["type"] for piece in as_text_input(items)] == ["text", "image"]
     assert as_text_input(items)[0]["text"] == "hi"

@@ -22,7 +22,7 @@ NAMES = st.lists(
 
 
 @given(NAMES, st.sampled_from([frozenset(), BUILT_IN]))
-def test_every_name_is_legal_is_nobody_elses_and_comes_back(given_names: list[str], taken: frozenset[str]) -> None:
+def test_every_name_is_legal_unique_and_reversible(given_names: list[str], taken: frozenset[str]) -> None:
     names = CodexToolNames(given_names, taken)
     written = [names.wire(name) for name in given_names]
     assert len(set(written)) == len(given_names) == len(names)

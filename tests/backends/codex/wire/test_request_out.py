@@ -100,7 +100,7 @@ def test_an_old_conversation_is_resumed_from_its_history() -> None:
     assert made.turn["input"] == [{"type": "text", "text": "next SC=plain", "text_elements": []}]
 
 
-def test_a_thread_with_tools_that_takes_no_items_is_told_the_conversation_as_text() -> None:
+def test_a_thread_with_tools_that_takes_no_items_gets_the_conversation_as_text() -> None:
     made = opening(asking(*WEATHER, tools=(TOOL,)), TIERS["held"], HELD, SETUP)
     assert (made.method, made.inject) == ("thread/start", [])
     assert made.params["dynamicTools"][0]["name"] == "get_weather"
@@ -177,7 +177,7 @@ def test_sampling_cannot_be_passed(members: dict[str, Any], features: list[str])
         ({"extra": {"chat": {"logit_bias": {"1": 2}, "store": False}}}, ["request.logit_bias"]),
     ],
 )
-def test_what_codex_cannot_be_told_is_a_loss(members: dict[str, Any], features: list[str]) -> None:
+def test_what_codex_cannot_receive_is_a_loss(members: dict[str, Any], features: list[str]) -> None:
     assert [loss.feature for loss in losses_of(asking(**members))] == features
 
 
@@ -278,7 +278,7 @@ def test_the_request_is_not_touched() -> None:
     assert repr(asked) == before
 
 
-def test_old_versions_are_told_that_a_model_can_think_where_it_is_to() -> None:
+def test_old_versions_are_configured_for_reasoning_where_it_is_requested() -> None:
     def config(thinking: Thinking | None, abilities: Abilities) -> object:
         return thread_start(asking(thinking=thinking), TIERS["sentinel"], abilities, SETUP)[0].get("config")
 

@@ -83,7 +83,7 @@ def test_the_next_answer_counts_from_where_the_last_one_ended() -> None:
     assert CodexTokenMeter().follow().usage() is None
 
 
-def test_what_is_known_is_told_and_nothing_else() -> None:
+def test_what_is_known_is_reported_and_nothing_else() -> None:
     primary = {"usedPercent": 12, "windowDurationMins": 300, "resetsAt": 1794766871, "other": 1}
     secondary = {"usedPercent": Decimal("3.5"), "windowDurationMins": None}
     assert rate_limit_headers(
@@ -96,7 +96,7 @@ def test_what_is_known_is_told_and_nothing_else() -> None:
     }
 
 
-def test_what_is_not_as_expected_tells_nothing() -> None:
+def test_what_is_not_as_expected_has_no_effect() -> None:
     for told in (
         {},
         {"rateLimits": None},

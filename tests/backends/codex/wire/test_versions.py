@@ -61,7 +61,7 @@ def test_the_removed_tier_is_read_as_auto() -> None:
     assert tier_for(Version(0, 89), "mcp") == tier_for(Version(0, 89))
 
 
-def test_a_tier_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_tier_is_refused() -> None:
     with pytest.raises(ConfigError, match="expected one of auto, replay, held, sentinel"):
         tier_for(Version(0, 166), "magic")
 

@@ -56,7 +56,7 @@ def test_a_new_run_goes_on_from_its_history() -> None:
     assert [call.name for call in journal.runs[0].calls] == ["write_it"]
 
 
-def test_a_history_that_was_altered_is_told() -> None:
+def test_a_history_that_was_altered_is_reported() -> None:
     history = [{"role": "user", "content": TASK}, {"role": "assistant", "content": "something else"}]
     blobs = blobs_of(history)
     client, _ = run_once(
@@ -65,7 +65,7 @@ def test_a_history_that_was_altered_is_told() -> None:
     assert client.text.startswith("HISTORY-ALTERED")
 
 
-def test_the_demo_model_calls_the_tool_that_fits_and_tells_its_result() -> None:
+def test_the_demo_model_calls_the_tool_that_fits_and_repeats_its_result() -> None:
     schema = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
     weather = [tool("get_weather", schema, description="The weather of a city")]
     client, journal = run_once(

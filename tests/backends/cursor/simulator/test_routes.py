@@ -74,7 +74,7 @@ def test_an_unknown_path() -> None:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("authorization", ["", "Bearer nobody", f"Bearer {API_KEY}", f"Bearer user_1%3A%3A{TOKEN}"])
-def test_who_is_not_known_is_told_so_in_the_end_frame(transport: str, authorization: str) -> None:
+def test_an_unknown_client_gets_the_error_in_the_end_frame(transport: str, authorization: str) -> None:
     client, journal = run_once(transport, authorization=authorization)
     assert (client.status, client.error["code"]) == (200, "unauthenticated")
     assert client.error["details"][0]["debug"]["error"] == "ERROR_UNAUTHORIZED"

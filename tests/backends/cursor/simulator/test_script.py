@@ -93,7 +93,7 @@ def test_the_faults_of_a_turn_come_first(tmp_path: Path) -> None:
     assert list(load(path).start(Seen())) == [With(SimulatorFaults(gzip=True))]
 
 
-def test_steps_are_told_apart_by_what_they_do() -> None:
+def test_steps_are_distinguished_by_what_they_do() -> None:
     steps = msgspec.convert(
         [{"do": "call", "name": "x"}, {"do": "together", "calls": [{"do": "call", "name": "y", "args": {"a": 1}}]}],
         list[Step],
@@ -101,7 +101,7 @@ def test_steps_are_told_apart_by_what_they_do() -> None:
     assert steps == [MakeCall("x"), MakeCalls((MakeCall("y", {"a": 1}),))]
 
 
-def test_what_nobody_knows_is_refused() -> None:
+def test_unknown_values_are_refused() -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"do": "say", "txt": "x"}, Step)
 

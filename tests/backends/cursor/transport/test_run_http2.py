@@ -251,7 +251,7 @@ def test_a_cancelled_receive_loses_nothing() -> None:
         (ErrorCodes.PROTOCOL_ERROR, False),
     ],
 )
-def test_a_reset_is_told_after_what_came_before_it(code: ErrorCodes, retryable: bool) -> None:
+def test_a_reset_is_reported_after_what_came_before_it(code: ErrorCodes, retryable: bool) -> None:
     async def resetting(call: Call) -> None:
         call.head()
         await call.send(frame(b"said"))
@@ -282,7 +282,7 @@ def test_a_server_that_wants_http_1_says_so_and_the_other_way_is_named() -> None
     asyncio.run(main())
 
 
-def test_after_a_goodbye_seen_streams_go_on_and_new_ones_get_a_new_connection(run: Run) -> None:
+def test_after_a_goaway_open_streams_continue_and_new_ones_get_a_new_connection(run: Run) -> None:
     async def main() -> None:
         async with serving(answering) as server, connections() as pool:
             first = await open_run(pool, server.target, attempt(), b"one")
@@ -306,7 +306,7 @@ def test_after_a_goodbye_seen_streams_go_on_and_new_ones_get_a_new_connection(ru
     run(main())
 
 
-def test_a_lost_connection_is_told_with_the_reason_that_came_before() -> None:
+def test_a_lost_connection_is_reported_with_the_reason_that_came_before() -> None:
     async def leaving(call: Call) -> None:
         call.peer.goodbye(call.number, ErrorCodes.ENHANCE_YOUR_CALM, b"too many pings")
         await call.peer.writer.drain()
@@ -514,7 +514,7 @@ def test_a_peer_that_answers_no_ping_is_dead_and_one_that_does_is_not(run: Run) 
     run(main())
 
 
-def test_abort_tells_the_server_and_leaves_no_task_and_no_socket(run: Run) -> None:
+def test_abort_notifies_the_server_and_leaves_no_task_and_no_socket(run: Run) -> None:
     async def main() -> None:
         async with serving(waiting) as server:
             tasks, before = asyncio.all_tasks(), sockets()
@@ -645,7 +645,7 @@ def test_all_who_wait_for_a_connection_hear_of_the_same_failure(run: Run) -> Non
     run(main())
 
 
-def test_a_connection_that_nobody_came_for_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unclaimed_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.backends.cursor.transport.http2._FIRST_USE", 0.05)
 
     async def main() -> None:

@@ -37,7 +37,7 @@ async def refusal(opening: Awaitable[RunChannel]) -> UpstreamError:
 
 
 @pytest.mark.parametrize("is_silent", [True, False])
-def test_a_run_in_two_halves_is_opened_first_and_then_told(is_silent: bool) -> None:
+def test_a_run_in_two_halves_is_opened_first_and_then_sent(is_silent: bool) -> None:
     async def main() -> None:
         halves = Halves(is_silent=is_silent)
         async with Http1Server(halves) as server, transports() as transport:

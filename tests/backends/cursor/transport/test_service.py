@@ -187,7 +187,7 @@ def test_behind_a_proxy_a_run_goes_by_the_transport_that_can(monkeypatch: pytest
     asyncio.run(main())
 
 
-def test_a_token_from_a_key_that_is_revoked_is_renewed_once_and_the_run_begins_anew() -> None:
+def test_a_token_from_a_key_that_is_revoked_is_renewed_once_and_the_run_starts_again() -> None:
     model = play(MakeCall("look", {"city": "Rome"}), Say("Sunny."))
 
     async def main() -> None:
@@ -353,7 +353,7 @@ def test_what_may_pass_is_tried_again_so_often_with_longer_pauses() -> None:
     assert all(0.2 * 2**count <= pause <= 0.3 * 2**count for count, pause in enumerate(given))
 
 
-def test_what_will_not_pass_is_told_at_once() -> None:
+def test_what_will_not_pass_is_reported_at_once() -> None:
     assert tries().delay(UpstreamError("no", status=400), KEY_ROUTE, 0.0) is None
     assert tries(0).delay(PASSING, KEY_ROUTE, 0.0) is None
 

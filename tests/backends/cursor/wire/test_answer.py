@@ -29,7 +29,7 @@ def test_it_begins_once_and_only_when_there_is_something() -> None:
     assert not any(isinstance(event, Started) for event in answer.finish())
 
 
-def test_losses_of_the_blobs_are_told_when_something_else_is() -> None:
+def test_losses_of_the_blobs_are_sent_when_something_else_is() -> None:
     blobs = Blobs({})
     answer = AnswerEvents("m", blobs)
     blobs.losses.append(Loss("cursor.blob", "x", "why"))
@@ -53,7 +53,7 @@ def test_how_it_ended() -> None:
     assert (ended.choices[0].reason, ended.choices[0].raw_reason) == ("stop", "turn_ended")
 
 
-def test_a_failure_tells_what_was_held() -> None:
+def test_a_failure_sends_what_was_held() -> None:
     answer = new_answer()
     events = answer.update("text_delta", agent.TextDeltaUpdate(text="<thi")) + answer.fail(
         UpstreamError("x", code="gone")
@@ -121,7 +121,7 @@ def test_a_thought_that_is_complete_ends() -> None:
     assert checked(events + parts.add_text("d") + parts.pause()) == ["thought a", "thought b", "text cd"]
 
 
-def test_nothing_known_is_nothing_told() -> None:
+def test_nothing_known_is_nothing_sent() -> None:
     assert TokenMeter().stop() is None
     assert TokenMeter().end(agent.TurnEndedUpdate()) is None
 

@@ -98,7 +98,7 @@ def test_the_calls_of_a_message_are_known_by_the_first_line_of_their_ids() -> No
     )
 
 
-def test_the_assistants_texts_wait_to_be_told_and_the_history_does_not() -> None:
+def test_the_assistants_texts_wait_to_be_sent_and_the_history_does_not() -> None:
     blobs_of_run = Blobs({b"old": assistant("old"), b"user": b"x"})
     put(blobs_of_run, b"old", assistant("other"))
     put(blobs_of_run, b"written anew", json.dumps({"role": "assistant", "content": "old"}).encode())
@@ -167,7 +167,7 @@ def test_what_is_left_to_tell(streamed: tuple[str, ...], came: tuple[str, ...], 
     assert after(*streamed, came=came) == found
 
 
-def test_what_was_told_is_not_told_when_it_comes_again() -> None:
+def test_what_was_reported_is_not_reported_when_it_comes_again() -> None:
     unsent = UnsentText()
     unsent.add_sent("He")
     unsent.add_blob("Hello")
@@ -195,7 +195,7 @@ def test_the_history_is_asked_for_once_and_only_if_a_text_comes() -> None:
     assert len(unsent._waiting) == 1
 
 
-def test_a_text_that_was_told_before_is_new_with_calls_of_its_own() -> None:
+def test_a_text_that_was_sent_before_is_new_with_calls_of_its_own() -> None:
     unsent = UnsentText(lambda: [AssistantMessage("Look.", frozenset({"old"}))])
     unsent.add_blob("Look.", frozenset({"old"}))
     assert rest(unsent) == []
@@ -222,7 +222,7 @@ def test_a_repetition_counts_where_nothing_else_came() -> None:
     assert unsent.take_repetition() == ""
 
 
-def test_what_waits_is_bounded_and_what_was_told_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_is_bounded_and_what_was_reported_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blobs, "MAX_UNSENT", 4)
     unsent = UnsentText()
     assert [unsent.add_blob("ab"), unsent.add_blob("cd"), unsent.add_blob("e")] == [True, True, False]
@@ -231,7 +231,7 @@ def test_what_waits_is_bounded_and_what_was_told_makes_room(monkeypatch: pytest.
 
 
 @given(st.lists(st.text(st.characters(categories=["L"]), min_size=1), max_size=6), st.integers(0, 40))
-def test_a_run_is_told_whole_wherever_the_stream_stopped(steps: list[str], cut: int) -> None:
+def test_a_run_is_sent_whole_wherever_the_stream_stopped(steps: list[str], cut: int) -> None:
     """The blob of all that was said in the run adds exactly what was not streamed."""
     whole = "".join(steps)
     unsent = UnsentText()

@@ -187,7 +187,7 @@ def test_an_exec_that_is_said_twice_is_done_once() -> None:
     assert lines_of(events) == [CALL_1, "tool_calls"]
 
 
-def test_H015_what_is_shown_of_a_call_beforehand_is_not_told() -> None:
+def test_H015_what_is_shown_of_a_call_beforehand_is_not_reported() -> None:
     run = decoder()
     partial = agent.PartialToolCallUpdate(call_id="call1", args_text_delta='{"city":"Rome"}')
     events = events_of(run, announced("call1"), update(partial_tool_call=partial))
@@ -221,7 +221,7 @@ def test_numbers_are_whole_again() -> None:
     assert '"line":3' in run.calls[0].raw.replace("3.0", "wrong")
 
 
-def test_a_tool_that_nobody_has_is_not_found() -> None:
+def test_an_unknown_tool_is_not_found() -> None:
     run = decoder()
     reply = run.receive(call(1, name="wether"))
     missing = read(reply.send[0]).exec_client_message.mcp_result.tool_not_found
@@ -266,7 +266,7 @@ def test_heartbeats_for_all_that_waits() -> None:
     assert [read(data).exec_client_control_message.heartbeat.id for data in run.exec_heartbeats()] == [1, 3]
 
 
-def test_an_aborted_call_stays_told_and_its_result_is_dropped() -> None:
+def test_an_aborted_call_stays_reported_and_its_result_is_dropped() -> None:
     run = decoder()
     events = events_of(run, call(1, city="Rome"), abort(1), call(2, city="Oslo")) + run.end_calls()
     assert lines_of(events) == [CALL_1, CALL_2, "tool_calls"]
@@ -274,7 +274,7 @@ def test_an_aborted_call_stays_told_and_its_result_is_dropped() -> None:
     assert [read(data).exec_client_message.id for data in sent[::2]] == [2]
 
 
-def test_an_aborted_call_that_was_not_told_never_is() -> None:
+def test_an_aborted_call_that_was_not_reported_never_is() -> None:
     run = decoder()
     events_of(run, call(1))
     run.end_calls()
@@ -318,7 +318,7 @@ def test_usage_of_a_parked_answer_and_of_the_last() -> None:
     assert ending.extra == {"cursor": {"context_used": 1000, "context_limit": 200_000}}
 
 
-def test_the_model_that_was_chosen_is_told() -> None:
+def test_the_model_that_was_chosen_is_reported() -> None:
     routed = update(routed_model=agent.RoutedModelUpdate(display_name="Opus"))
     assert finished(events_of(decoder(), routed, text("x"), turn_ended())).extra == {"cursor": {"routed_model": "Opus"}}
 
@@ -327,7 +327,7 @@ def assistant(words: str) -> bytes:
     return json.dumps({"role": "assistant", "content": [{"type": "text", "text": words}]}).encode()
 
 
-def test_text_that_came_only_as_a_blob_is_told() -> None:
+def test_text_that_came_only_as_a_blob_is_sent() -> None:
     events = events_of(decoder(), set_blob(1, b"i", assistant("<think>hm</think>Hi")), turn_ended())
     check_events(events)
     assert lines_of(events) == ["thought hm", "text Hi", "stop"]
@@ -373,14 +373,14 @@ def test_text_that_came_only_as_a_blob_stands_before_the_call_that_followed_it()
     assert lines_of(events_of(run, set_blob(2, b"j", everything), turn_ended())) == ["text Sunny.", "stop"]
 
 
-def test_text_that_came_only_as_a_blob_behind_the_call_is_told_before_the_answer_ends() -> None:
+def test_text_that_came_only_as_a_blob_behind_the_call_is_sent_before_the_answer_ends() -> None:
     run = decoder()
     events_of(run, call(1), set_blob(1, b"i", assistant("Look.")))
     assert lines_of(run.end_calls()) == ["text Look.", "tool_calls"]
 
 
 @pytest.mark.parametrize("has_streamed", [False, True])
-def test_an_answer_that_repeats_an_earlier_text_is_told(has_streamed: bool) -> None:
+def test_an_answer_that_repeats_an_earlier_text_is_sent(has_streamed: bool) -> None:
     run = decoder()
     first = [text("Done.")] if has_streamed else []
     events = events_of(run, *first, set_blob(1, b"i", assistant("Done.")), call(1, "call1")) + run.end_calls()
@@ -390,14 +390,14 @@ def test_an_answer_that_repeats_an_earlier_text_is_told(has_streamed: bool) -> N
     assert lines_of(events) == ["text Done.", "stop"]
 
 
-def test_an_answer_that_repeats_a_text_of_the_history_is_told() -> None:
+def test_an_answer_that_repeats_a_text_of_the_history_is_sent() -> None:
     run = decoder(blobs={b"h": assistant("Done.")})
     events = events_of(run, set_blob(1, b"i", assistant("Done.")), turn_ended()) + run.end(None)
     check_events(events)
     assert lines_of(events) == ["text Done.", "stop"]
 
 
-def test_a_text_that_comes_again_beside_another_is_not_told() -> None:
+def test_a_text_that_comes_again_beside_another_is_not_sent() -> None:
     run = decoder(blobs={b"h": assistant("Done.")})
     events = events_of(run, set_blob(1, b"i", assistant("Done.")), text("More."), turn_ended())
     assert lines_of(events) == ["text More.", "stop"]
@@ -433,7 +433,7 @@ def test_a_message_with_another_call_repeats_a_text_on_purpose() -> None:
         run.resume(results(f"call{number}"))
 
 
-def test_texts_that_came_only_as_blobs_while_nobody_listened_are_the_next_answers() -> None:
+def test_texts_that_came_only_as_blobs_between_two_requests_are_the_next_answers() -> None:
     run = decoder()
     events_of(run, call(1))
     run.end_calls()
@@ -443,7 +443,7 @@ def test_texts_that_came_only_as_blobs_while_nobody_listened_are_the_next_answer
     assert lines_of(events) == ["text Look.", "text Sunny.", "stop"]
 
 
-def test_text_around_an_exec_that_was_declined_is_told_once() -> None:
+def test_text_around_an_exec_that_was_declined_is_sent_once() -> None:
     run = decoder()
     diagnostics = exec(1, diagnostics_args=agent.DiagnosticsArgs())
     blobs = [set_blob(1, b"i", assistant("One.")), set_blob(2, b"j", assistant("Two."))]
@@ -583,7 +583,7 @@ def test_a_turn_that_ends_over_open_calls() -> None:
     assert lines_of(run.resume(results("call1")).events) == ["failed upstream_cut"]
 
 
-def test_nothing_is_told_behind_the_end_of_an_answer() -> None:
+def test_nothing_is_reported_behind_the_end_of_an_answer() -> None:
     run = decoder(is_parallel=False)
     events_of(run, call(1), call(2, city="Oslo"), turn_ended(), text("x"))
     run.end_calls()

@@ -164,7 +164,7 @@ def test_the_servers_word_on_trying_again_counts_unless_it_cannot_help() -> None
         ("try again later", None),
     ],
 )
-def test_a_wait_that_is_told_is_passed_on(words: str, seconds: str | None) -> None:
+def test_a_wait_that_is_reported_is_passed_on(words: str, seconds: str | None) -> None:
     error = error_of(fault_in_message("resource_exhausted", 50, "Limit", words), has_seen_output=False)
     assert error.headers.get("retry-after") == seconds
 
@@ -213,7 +213,7 @@ def test_hints_say_what_to_do() -> None:
     assert "token" in error_of(ConnectFault("unauthenticated"), has_seen_output=False).hint
 
 
-def test_a_header_tells_the_wait_of_a_limit_and_of_nothing_else() -> None:
+def test_a_header_has_the_wait_of_a_limit_and_of_nothing_else() -> None:
     assert error_of_status(429, b"", {"retry-after": "30"}).headers == {"retry-after": "30"}
     assert error_of_status(429, b"", {"retry-after": "Wed, 21 Oct"}).headers == {}
     assert error_of_status(401, b"", {"retry-after": "30"}).headers == {}

@@ -116,7 +116,7 @@ def test_a_call_has_the_clients_name_and_its_result_goes_to_the_exec() -> None:
     assert sent[1].exec_client_control_message.stream_close.id == 3
 
 
-def test_a_name_that_nobody_has() -> None:
+def test_an_unknown_name() -> None:
     found = plan(WEATHER, BASH, mcp_args=agent.McpArgs(name="mcp_tw_rain", tool_name="rain"))
     missing = read(found.send[0]).exec_client_message.mcp_result.tool_not_found
     assert (missing.name, list(missing.available_tools)) == ("rain", ["weather", "bash"])
@@ -157,7 +157,7 @@ def test_a_refusal_is_not_as_long_as_a_list_of_tools_may_be() -> None:
     assert len(words) < 2000
 
 
-def test_a_kind_that_nobody_knows_is_thrown() -> None:
+def test_an_unknown_kind_is_thrown() -> None:
     found = plan(WEATHER)
     assert read(found.send[0]).exec_client_control_message.HasField("throw")
     assert found.loss is not None

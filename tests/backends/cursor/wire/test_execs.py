@@ -176,7 +176,7 @@ def test_every_kind_of_the_schema_is_declined(member: str) -> None:
         assert getattr(place, text) == NO_PERSON
 
 
-def test_a_query_that_nobody_knows_is_answered_all_the_same() -> None:
+def test_an_unknown_query_is_answered_all_the_same() -> None:
     response = read(answer_query(agent.InteractionQuery(id=6))).interaction_response
     assert response.id == 6
     assert response.WhichOneof("result") is None

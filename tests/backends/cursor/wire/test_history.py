@@ -131,7 +131,7 @@ def test_last_words_are_joined_in_order() -> None:
     assert story.entries == ()
 
 
-def test_a_missing_result_is_said_to_be_missing_and_a_stray_one_is_told() -> None:
+def test_a_missing_result_is_said_to_be_missing_and_a_stray_one_is_reported() -> None:
     losses: list[Loss] = []
     story = history(
         message("assistant", call("a")),
@@ -338,7 +338,7 @@ def test_what_cannot_be_shown_is_named_and_lost() -> None:
     assert [loss.feature for loss in losses] == ["media.image", "media.image", "media.audio", "media.file"]
 
 
-def test_a_foreign_part_is_told_by_its_words_and_images() -> None:
+def test_a_foreign_part_is_described_by_its_text_and_images() -> None:
     part = Opaque(
         dialect="messages",
         value={

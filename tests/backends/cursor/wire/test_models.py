@@ -60,7 +60,7 @@ def test_no_bytes_raise_anything_else(data: bytes) -> None:
         ("composer-2.5", "composer-2.5", {}),
     ],
 )
-def test_an_effort_in_the_name_of_an_openai_model_is_told_beside_it(
+def test_an_effort_in_the_name_of_an_openai_model_is_reported_beside_it(
     model: str, id: str, parameters: dict[str, str]
 ) -> None:
     found = requested_model(model)

@@ -79,7 +79,7 @@ def test_the_clients_own_name_is_understood() -> None:
     assert names.client("Web-Search") == "web.search"
 
 
-def test_an_unclear_or_unknown_name_is_nobodys() -> None:
+def test_an_unclear_or_unknown_name_matches_nothing() -> None:
     names = WireNames(["get_user", "get-user"])
     assert names.client("GET USER") is None
     assert names.client("get-user") == "get-user"
@@ -90,7 +90,7 @@ def test_an_unclear_or_unknown_name_is_nobodys() -> None:
     assert len(names) == 2
 
 
-def test_names_with_the_same_hash_are_told_apart() -> None:
+def test_names_with_the_same_hash_are_distinguished() -> None:
     one, two = "..,.,,,,..,.,.......", ",.,,...,,.,..,......"
     assert WireNames([one]).wire(one) == WireNames([two]).wire(two)
     names = WireNames([one, two])

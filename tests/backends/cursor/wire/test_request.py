@@ -130,7 +130,7 @@ def test_an_image_alone_has_words_beside_it() -> None:
 
 
 @pytest.mark.parametrize("messages", [(message("user", " "),), (message("user"), message("assistant", ""))])
-def test_nobody_is_asked_nothing(messages: tuple[Message, ...]) -> None:
+def test_no_request_is_empty(messages: tuple[Message, ...]) -> None:
     with pytest.raises(BadRequest, match="expected a message of the user"):
         opening(request_with(*messages), SETUP)
     with pytest.raises(BadRequest):
@@ -150,7 +150,7 @@ def test_an_instruction_alone_is_asked_as_the_users() -> None:
     assert [loss.feature for loss in made.losses] == ["role.system"]
 
 
-def test_tools_are_told_in_both_places() -> None:
+def test_tools_are_sent_in_both_places() -> None:
     made = opening(request_with(tools=(BASH, READ)), SETUP)
     assert [tool.tool_name for tool in run_of(made).mcp_tools.mcp_tools] == ["bash", "client_read"]
     assert list(run_of(made).mcp_tools.mcp_tools) == list(made.context.tools)

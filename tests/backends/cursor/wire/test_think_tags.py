@@ -65,7 +65,7 @@ def test_blanks_are_not_held_for_ever() -> None:
     assert joined(splitter.feed(" " * 1000)) == [("text", " " * 1000)]
 
 
-def test_the_next_run_begins_anew() -> None:
+def test_the_next_run_starts_again() -> None:
     splitter = ThinkTagSplitter()
     assert splitter.feed("<think>a") == [("thought", "a")]
     assert splitter.close() == []

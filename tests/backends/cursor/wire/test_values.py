@@ -80,7 +80,7 @@ def test_what_json_cannot_say_is_null(number: float) -> None:
     assert not is_exact(number)
 
 
-def test_H072_an_integer_past_the_doubles_is_told_beforehand() -> None:
+def test_H072_an_integer_past_the_doubles_is_reported_beforehand() -> None:
     assert is_exact({"id": 2**53})
     assert not is_exact({"id": [10_000_000_000_000_001]})
     assert sent(10_000_000_000_000_001) == 10_000_000_000_000_000
@@ -95,7 +95,7 @@ def test_decimals_as_our_own_reader_makes_them() -> None:
     assert [is_exact(value[key]) for key in "abcd"] == [True, True, False, False]
 
 
-def test_lone_surrogates_are_replaced_and_told() -> None:
+def test_lone_surrogates_are_replaced_and_reported() -> None:
     assert sent({"\ud83d": "a\ude00b"}) == {"\ufffd": "a\ufffdb"}
     assert sent("\ud83d\ude00") == "\U0001f600"
     assert not is_exact("\ud83d")

@@ -100,7 +100,7 @@ def test_text_that_is_an_object_is_read_as_one() -> None:
     assert (made.raw, made.args) == ('{"city": "Rome"}', {"city": "Rome"})
 
 
-def test_ids_that_are_missing_or_used_twice_are_made_anew() -> None:
+def test_ids_that_are_missing_or_used_twice_are_created_again() -> None:
     made = [
         part.id
         for part in parts_of(*[call("f", {}, id) for id in ("", "x", "x", "", "")])

@@ -117,7 +117,7 @@ def test_an_error_ends_it_once() -> None:
     assert encoder.send([STOP]) == encoder.fail(UpstreamError("x")) == []
 
 
-def test_only_the_first_choice_is_told() -> None:
+def test_only_the_first_choice_is_sent() -> None:
     other: list[Event] = [
         PartStarted(index=0, part=Text(text=""), choice=1),
         PartDelta(0, "other"),

@@ -115,14 +115,14 @@ def test_the_providers_own_words_are_kept() -> None:
     assert '"kaput"' in error_of("Unknown", "Error", "kaput").message
 
 
-def test_no_secret_is_told_again() -> None:
+def test_no_secret_is_reported_again() -> None:
     for secret in ("gho_abcdefgh1234567890", "Bearer abc.def", "sk-abcdefgh12345678", "tid=abcdefgh;exp=12345678"):
         error = error_of("", "Error", f"Request Failed: 400 bad key {secret} here")
         assert secret not in error.sentence()
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=300))
-def test_any_words_give_an_error_that_can_be_told(code: str, name: str, message: str) -> None:
+def test_any_words_give_an_error_that_can_be_reported(code: str, name: str, message: str) -> None:
     error = error_of(code, name, message)
     assert 400 <= error.status < 600
     from_gateway(refused("r1", error))
@@ -143,7 +143,7 @@ def test_long_words_take_no_time_and_little_room() -> None:
         ('Request Failed: 400 {"message":"the previous response too long"}', False),
     ],
 )
-def test_an_answer_at_its_limit_is_told_apart(message: str, is_length: bool) -> None:
+def test_an_answer_at_its_limit_is_distinguished(message: str, is_length: bool) -> None:
     assert is_too_long(message) is is_length
 
 
@@ -157,18 +157,18 @@ def test_an_answer_at_its_limit_is_told_apart(message: str, is_length: bool) -> 
         ("Request Failed: 400 the response got filtered", ""),
     ],
 )
-def test_a_refusal_is_told_apart(message: str, words: str) -> None:
+def test_a_refusal_is_distinguished(message: str, words: str) -> None:
     assert refusal_in(message) == words
 
 
-def test_cancelled_is_told_apart() -> None:
+def test_cancelled_is_distinguished() -> None:
     assert is_cancelled("", "CancellationError", "")
     assert is_cancelled("", "Error", "Canceled")
     assert not is_cancelled("", "Error", "the order was Canceled by mail")
     assert cancelled("why").message.endswith('"why".')
 
 
-def test_nobody_there_says_what_to_do() -> None:
+def test_an_unreachable_server_says_what_to_do() -> None:
     assert (no_window().status, no_window().code) == (503, "no_window")
     assert "toolwire" in no_window("gpt-5").hint
     assert '"gpt-5"' in no_window("gpt-5").message

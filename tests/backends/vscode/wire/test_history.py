@@ -166,7 +166,7 @@ def test_images_that_can_be_shown_are_shown(origin: str) -> None:
     assert [loss.feature for loss in losses] == ["media.image", "media.image", "media.file"]
 
 
-def test_a_model_that_sees_nothing_is_told_what_there_was() -> None:
+def test_a_model_without_vision_gets_a_description_of_images() -> None:
     losses: list[Loss] = []
     (message,) = turns_of(user("look", image("image/png", PNG)), losses=losses, can_see=False)
     assert words(message)[2].startswith("[image not shown: image/png")

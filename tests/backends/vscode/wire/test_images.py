@@ -64,5 +64,5 @@ def test_any_bytes_get_a_verdict(mime: str, data: bytes, kept: int) -> None:
 @pytest.mark.parametrize(
     ("data", "is_right"), [("", True), ("QQ==", True), ("QQ =", False), ("Q\n", False), ("é", False)]
 )
-def test_base64_is_told_apart(data: str, is_right: bool) -> None:
+def test_base64_is_distinguished(data: str, is_right: bool) -> None:
     assert is_plain(data) is is_right

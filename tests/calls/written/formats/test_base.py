@@ -27,7 +27,7 @@ PIECES: list[Piece] = [
 ]
 
 
-def test_pieces_can_be_told_apart_when_they_are_written_down() -> None:
+def test_pieces_can_be_distinguished_when_they_are_written_down() -> None:
     written = msgspec.json.encode(PIECES)
     assert msgspec.json.decode(written, type=list[Piece]) == PIECES
 

@@ -140,7 +140,7 @@ def test_what_calls_have_is_no_argument(members: str) -> None:
 @pytest.mark.parametrize(
     "members", ['"deep": "very"', '"reason": "as asked"', '"type": "function", "why": 1', '"deep": true; x']
 )
-def test_members_that_nobody_knows_are_not_left_out(members: str) -> None:
+def test_unknown_members_are_not_left_out(members: str) -> None:
     assert isinstance(settled(f'{{"name": "list_servers", {members}}}'), CallBroken)
 
 

@@ -37,7 +37,7 @@ def test_H127_H129_both_forms_however_they_are_cut(name: str, found: list[object
 
 
 @pytest.mark.parametrize(("name", "found", "said"), RECORDED)
-def test_H128_the_opener_tells_the_form_among_all(name: str, found: list[object], said: str) -> None:
+def test_H128_the_opener_selects_the_form_among_all(name: str, found: list[object], said: str) -> None:
     pieces = same_however_cut(ALL, recording(name))
     assert (calls(pieces), words(pieces)) == (found, said)
 
@@ -100,7 +100,7 @@ def test_an_envelope_that_is_not_closed() -> None:
 @pytest.mark.parametrize(
     "inner", ['{"name": "get_time", "values": {"a": 1}}', "{'name': 'get_time', 'values': {'a': 1}}"]
 )
-def test_members_that_nobody_knows_are_not_left_out(inner: str) -> None:
+def test_unknown_members_are_not_left_out(inner: str) -> None:
     text = f"[TOOL_CALLS][{inner}"
     assert same_however_cut(GRAMMARS, f"{text}]") == [PlainText(f"{text}]")]
     [found] = broken(same_however_cut(GRAMMARS, f"{text}]", Tools(is_instructed=True)))

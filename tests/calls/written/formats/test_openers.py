@@ -68,7 +68,7 @@ def test_starts() -> None:
     assert not ALL.may_start("```")
 
 
-def test_forms_that_need_telling_are_grammars() -> None:
+def test_instructed_forms_are_grammars() -> None:
     assert all(grammar in GRAMMARS for grammar in ONLY_INSTRUCTED)
     assert len({id(grammar) for grammar in GRAMMARS}) == len(GRAMMARS)
 

@@ -115,7 +115,7 @@ def test_some_lines_of_a_file(tmp_path: Path) -> None:
     assert not run_command("read", agent.ReadArgs(path="f", offset=-2), tmp_path).success.range_applied
 
 
-def test_what_is_not_there_is_told_as_such(tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported_as_such(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert run_command("read", agent.ReadArgs(path="none"), tmp_path).WhichOneof("result") == "file_not_found"
     assert "folder" in run_command("read", agent.ReadArgs(path="folder"), tmp_path).error.error

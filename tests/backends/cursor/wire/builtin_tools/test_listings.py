@@ -46,7 +46,7 @@ def test_names_alone_are_taken_as_they_are() -> None:
     assert [inner.abs_path for inner in root.children_dirs] == ["/w/sub"]
 
 
-def test_a_tree_too_deep_for_anybody_is_no_fault() -> None:
+def test_a_tree_that_is_too_deep_is_no_fault() -> None:
     text = "\n".join(" " * depth + f"d{depth}/" for depth in range(300))
     assert tree_in(text, "/w").num_files == 0
     assert tree_in(text, "/w").SerializeToString()
@@ -64,7 +64,7 @@ def test_lines_by_file_in_the_words_of_several_clients(text: str) -> None:
     assert lines(text) == [("a.py", 3, "one"), ("b.py", 4, "two: 5")]
 
 
-def test_lines_around_are_told_apart() -> None:
+def test_lines_around_are_distinguished() -> None:
     found = grep_result("a.py-2-before\na.py:3:x\n--\n", request_for(context=1)).success.workspace_results["."].content
     assert [(line.line_number, line.is_context_line) for line in found.matches[0].matches] == [(2, True), (3, False)]
     assert (found.total_lines, found.total_matched_lines) == (2, 1)
@@ -89,7 +89,7 @@ def test_nothing_found_is_a_success(mode: str) -> None:
         assert not found.count.counts
 
 
-def test_what_cannot_be_told_apart_is_passed_as_it_is() -> None:
+def test_what_cannot_be_distinguished_is_passed_as_it_is() -> None:
     assert lines("something else\nentirely") == [(".", 0, "something else\nentirely")]
 
 

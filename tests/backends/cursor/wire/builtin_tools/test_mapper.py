@@ -129,7 +129,7 @@ def test_times_are_in_the_units_of_the_tool(schema: dict[str, Any], expected: in
     assert call.args.get("timeout") == expected
 
 
-def test_what_a_tool_demands_and_nobody_knows_makes_it_useless() -> None:
+def test_a_required_member_without_a_value_makes_a_tool_useless() -> None:
     odd = tool("read", "path", "passphrase", path=TEXT, passphrase=TEXT)
     assert map_exec(Exec(1, "", "read", agent.ReadArgs(path="a")), [odd], fits) is None
     assert map_to_client("read", agent.ReadArgs(path="a"), [odd, BASH]).name == "bash"

@@ -145,7 +145,7 @@ def test_what_was_written_is_counted() -> None:
     assert "1 bytes" in result(pi, "Wrote file successfully.").success.output
 
 
-def test_an_edit_is_told_in_the_clients_words() -> None:
+def test_an_edit_is_reported_in_the_terms_of_the_client() -> None:
     edits = [agent.PiEditReplacement(old_text="a", new_text="b")]
     call = map_to_client("pi_edit", agent.PiEditExecArgs(path="/w/a", edits=edits), client("claude-code"))
     assert result(call, "The file was updated.").success.output == "The file was updated."

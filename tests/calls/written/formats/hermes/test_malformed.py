@@ -49,7 +49,7 @@ def test_H113_what_is_not_a_call_and_was_meant_as_one_is_broken(name: str, insid
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_where_nobody_was_told_it_is_text(name: str) -> None:
+def test_without_instructions_it_is_text(name: str) -> None:
     opening, closing = FORMS[name]
     text = f"So\n{opening}{CALL}{closing}\n"
     assert read_all_ways(text, is_instructed=False) == [PlainText(text)]
@@ -165,7 +165,7 @@ def test_a_block_of_its_own_was_meant_whatever_it_holds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_where_nobody_was_told_it_is_text_in_unreadable(name: str) -> None:
+def test_without_instructions_it_is_text_in_unreadable(name: str) -> None:
     text = f"So.\n{tag(BODIES[name])}\nWell."
     assert read_all_ways(text, is_instructed=False) == [PlainText(text)]
 

@@ -155,12 +155,12 @@ def test_H113_what_cannot_be_read_is_broken_where_calls_were_asked_for(inside: s
     assert fault.why
 
 
-def test_what_names_no_tool_is_text_where_nobody_was_told() -> None:
+def test_what_names_no_tool_is_text_without_instructions() -> None:
     for inside in ("{oops}", "{}", '{"name": "nobody", "arguments": {}}', '{"a": [}'):
         assert read_all_ways(tag(inside), is_instructed=False) == [PlainText(tag(inside))]
 
 
-def test_behind_a_call_a_stranger_is_text_where_nobody_was_told() -> None:
+def test_behind_a_call_a_stranger_is_text_without_instructions() -> None:
     text = f'<tool_call>{CALL}, {{"name": "nobody"}}</tool_call>'
     assert told_apart(read_all_ways(text, is_instructed=False)) == [PARIS, '{"name": "nobody"}</tool_call>']
     for rest in ("{}<tool_call>", "{}</tool_call>", "{}\nwords", "{} words", "{}", "{}\n</tool"):
@@ -214,7 +214,7 @@ def test_a_block_says_how_much_it_needed() -> None:
     assert TOOL_CALL.begin("<tool_call", told()).feed("> x y").rest == "x y"
 
 
-def test_time_is_told_without_arguments() -> None:
+def test_the_time_needs_no_arguments() -> None:
     assert told_apart(read_all_ways(tag('{"name": "functions.get_time"}'))) == [("functions.get_time", {})]
     assert told_apart(read_all_ways(tag('{"name": "get_time"}'), is_instructed=False)) == [TIME]
 

@@ -43,7 +43,7 @@ def test_H125_other_envelopes_are_text_if_they_are_not_valid(opening: str, closi
 
 
 @pytest.mark.parametrize(("opening", "closing"), ENVELOPES)
-def test_other_envelopes_are_text_where_nobody_was_told(opening: str, closing: str) -> None:
+def test_other_envelopes_are_text_without_instructions(opening: str, closing: str) -> None:
     text = f"So\n{opening}{CALL}{closing}"
     assert read_all_ways(text, is_instructed=False) == [PlainText(text)]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.harness import Answer
+from tests.server.harness import Answer, ask, connected, request_bytes, wait_until
 from tests.tools.mcp.servers import bare
 from toolwire.config.values import McpServerConfig
 from toolwire.types import Text, ToolCall
@@ -25,6 +25,7 @@ SERVERS = (
     McpServerConfig(name="few", command=tuple(bare()), approval="allow", max_calls=2, max_output=60),
     McpServerConfig(name="mortal", command=tuple(bare()), approval="allow", models=("*/faulty",)),
     McpServerConfig(name="hung", command=tuple(bare()), approval="allow", models=("*/faulty",), timeout=2.0),
+    McpServerConfig(name="slow", command=tuple(bare()), approval="allow", models=("*/gone",)),
     # None of these three starts.
     McpServerConfig(name="mute", command=tuple(bare("mute")), models=("*/faulty",), start_timeout=0.3),
     McpServerConfig(name="missing", command=("/no/such/program",), models=("*/faulty",)),
@@ -88,14 +89,16 @@ def test_a_client_without_tools_gets_them_too(stage: Stage, client: str) -> None
     assert text.text == "Done."  # type: ignore[union-attr]  # a text
 
 
+@pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(("client", "backend"), PAIRS)
 def test_a_call_of_the_client_ends_the_answer_and_the_model_remembers_the_others(
-    stage: Stage, client: str, backend: str
+    stage: Stage, client: str, backend: str, stream: bool
 ) -> None:
-    model, user = f"both-{client}", HistoryEntry("user", "hi")
+    model, user = f"both-{client}-{stream}", HistoryEntry("user", "hi")
     own = ("call_2", "weather", ['{"city": "Oslo"}'])
     plays = [calls_play(backend, echo(a=1)), calls_play(backend, ("call_3", "box__echo", ['{"a": 2}']), own)]
-    parts = answered(client, stage.ask(client, backend, talk(client, user), *plays, model=model))
+    answer = stage.ask(client, backend, talk(client, user, stream=stream), *plays, model=model)
+    parts = answered(client, answer, stream=stream)
     [call] = [part for part in parts if isinstance(part, ToolCall)]
     assert call.name == "weather"
     history = (user, HistoryEntry("call", call.raw, call.id, call.name), HistoryEntry("result", "rain", call.id))
@@ -237,6 +240,24 @@ def test_a_server_that_dies_or_hangs_fails_one_call(stage: Stage, name: str, why
     plays = [calls_play("chat", ("call_1", again, ['{"b": 2}'])), text_play("chat", "Back.")]
     stage.ask("chat", "chat", talk("chat"), *plays, model="faulty")
     assert "b\\" in results(requests(stage, "chat", "faulty", 1)[0])
+
+
+def test_a_client_that_disconnects_during_a_call_stops_only_that_call(stage: Stage) -> None:
+    stage.upstream.on("gone", calls_play("chat", ("call_1", "slow__stall", ["{}"])))
+    body = {**talk("chat"), "model": "chat/gone"}
+    with connected(stage.server.port) as client:
+        client.sendall(request_bytes("/v1/chat/completions", body))
+        wait_until(lambda: len(stage.received("gone")) == 1)
+    wait_until(lambda: not open_requests(stage))
+    assert len(stage.received("gone")) == 1  # the model is not called again
+    plays = [calls_play("chat", ("call_1", "slow__echo", ['{"b": 2}'])), text_play("chat", "Fine.")]
+    [text] = answered("chat", stage.ask("chat", "chat", talk("chat"), *plays, model="gone"))
+    assert text.text == "Fine."  # type: ignore[union-attr]  # a text
+
+
+def open_requests(stage: Stage) -> list[Any]:
+    flows = ask(stage.server.port, "GET", "/ui/api/flows?limit=1000").json["flows"]
+    return [flow for flow in flows if flow["outcome"] == "open"]
 
 
 def test_a_server_that_does_not_start_is_reported_and_the_others_work(stage: Stage) -> None:

@@ -9,7 +9,14 @@ const ORDER = ["bad", "warn", "good", "info"];
 const LARGE = 0.8; // share of a request that is unchanged, from which a change cannot be the reason for a missing cache
 const PARTS = { system: "the system prompt", tools: "the list of tools", model: "the model name", settings: "the settings" };
 
-/** [{level: "bad" | "warn" | "good" | "info", title, text, tab}] */
+// What to do about an error that the message does not explain.
+const ADVICE = {
+  upstream_cut: "The fault is at the back end, or at a proxy before it: look at its log, its time-outs and its limits. The client received an error after these frames, and has to send the request again.",
+  upstream_timeout: "The back end was too slow: look at its log, or raise the time-outs of this back end in the configuration.",
+  upstream_unreachable: "No connection to the back end was possible: look whether it runs, and at base_url in the configuration.",
+};
+
+/** [{level: "bad" | "warn" | "good" | "info", title, text, tab, change}]; change: texts before and after, if they show the reason. */
 export function explain(flow) {
   const rest = [...finishFindings(flow), ...callFindings(flow), ...reportFindings(flow), ...resultFindings(flow), cacheFinding(flow), pathFinding(flow)].filter(Boolean);
   return [ending(flow), ...rest.sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level))];
@@ -39,6 +46,7 @@ export function cacheFinding(flow) {
     title: share > 0.5 ? `Prompt cache hit for ${percent(share)} of the input; ${partName(change.part)} changed` : `Prompt cache miss: ${partName(change.part)} changed`,
     text: `${where} A provider caches a prefix, so everything after this byte is processed again. ${missed}`.trim(),
     tab: "changes",
+    change,
   };
 }
 
@@ -55,7 +63,9 @@ function ending(flow) {
   if (flow.outcome === "error") {
     const attempts = flow.upstream?.length > 1 ? ` The gateway sent ${plural(flow.upstream.length, "request")} to the back end.` : "";
     const never = flow.upstream && !flow.upstream.length ? " No request was sent to a back end." : "";
-    return { level: "bad", title: `Failed: ${flow.error || "error"}${flow.status >= 400 ? ` (status ${flow.status})` : frames ? " in the middle of the answer" : ""}`, text: `${sentence(flow.message || "The answer ended with an error")}${where}${frames ? ` The back end had sent ${plural(frames, "frame")}.` : ""}${attempts}${never}`, tab: frames ? "stream" : "wires" };
+    const place = flow.status >= 400 ? ` (status ${flow.status})` : open ? " in the middle of a call" : frames ? " in the middle of the answer" : "";
+    const advice = flow.upstream?.length && ADVICE[flow.error] ? ` ${ADVICE[flow.error]}` : "";
+    return { level: "bad", title: `Failed${place}: ${flow.error || "error"}`, text: `${sentence(flow.message || "The answer ended with an error")}${where}${frames ? ` The back end had sent ${plural(frames, "frame")}.` : ""}${attempts}${never}${advice}`, tab: frames ? "stream" : "wires" };
   }
   if (flow.outcome === "client_gone") return { level: "bad", title: "The client disconnected", text: `The client closed its connection ${flow.timings?.total != null ? `after ${duration(flow.timings.total)}, ` : ""}before the answer was complete. The gateway cancelled the request to the back end.${where}`, tab: "stream" };
   if (flow.outcome === "open") return { level: "info", title: "Running", text: flow.timings?.first_token != null ? "The answer is being streamed." : "Waiting for the first token.", tab: "stream" };

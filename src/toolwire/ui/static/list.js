@@ -7,7 +7,7 @@ import { clock, compact, duration, number, plural } from "./format.js";
 
 const ROW = 60;
 const SPARE = 8;
-const CHIPS = [["", "All"], ["error", "Errors"], ["repaired", "Repaired"], ["lost", "Losses"], ["corrected", "Corrected"], ["open", "Open"]];
+const CHIPS = [["", "All"], ["error", "Errors"], ["repaired", "Repaired"], ["lost", "Losses"], ["corrected", "Corrected"], ["uncached", "Uncached"], ["open", "Open"]];
 
 export class FlowList {
   constructor(store, onSelect) {

@@ -14,7 +14,8 @@ export function summaryView(flow, open) {
   const findings = explain(flow);
   return h("div", { class: "summary" },
     h("section", { class: "findings", "aria-label": "What happened" }, findings.map((finding) => h("div", { class: `finding ${finding.level}` },
-      h("h3", null, finding.title), h("p", null, finding.text), finding.tab && open && h("button", { type: "button", class: "quiet small", onclick: () => open(finding.tab) }, "Show")))),
+      h("h3", null, finding.title), h("p", null, finding.text), finding.tab && open && h("button", { type: "button", class: "quiet small", onclick: () => open(finding.tab) }, "Show"),
+      finding.change && beforeAfter(finding.change.before, finding.change.after, ["Previous request", "This request"])))),
     changesOf(flow).length > 0 && h("section", null, h("h3", null, "Changes by the gateway"), reportsList(flow)),
     h("section", null, h("h3", null, "Tokens"), contextBar(flow)),
     h("section", null, h("h3", null, "Time"), timingBar(flow)),

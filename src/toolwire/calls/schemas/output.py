@@ -1,15 +1,15 @@
 """Schemas for the whole output of a model whose server constrains it: the arguments of a call, a call, or "text or calls".
 
 Each tool's schema becomes part of a larger one, so its references are rewritten. A server may reject what its grammar cannot express,
-so patterns that are not plain, large bounds, and unions beside properties are dropped: the arguments are validated in any case.
+so patterns are rewritten, and some patterns, large bounds, and unions beside properties are dropped: the arguments are validated in any case.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from ...types import Json, JsonObject, Tool
+from .grammar_patterns import grammar_pattern
 
 TEXT, CALLS, JSON = "text", "calls", "json"
 
@@ -21,7 +21,6 @@ _IDENTITY = frozenset({"$schema", "$id", "$anchor", "$dynamicAnchor", "$comment"
 _UNIONS = frozenset({"anyOf", "oneOf"})
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 _LARGEST_BOUND = 1000  # llama.cpp unrolls repetitions, and refuses more than 2000
-_PLAIN_PATTERN = re.compile(r"\^(?!.*\(\?)(?!.*\\[bB1-9pPkK]).*\$", re.DOTALL)  # llama.cpp takes only anchored ones
 
 
 def arguments_schema(tool: Tool) -> JsonObject:
@@ -122,8 +121,8 @@ def _cleaned(value: Json, place: str) -> Json:
         if (key in _IDENTITY or key == "$dynamicRef") and isinstance(item, str):
             continue
         if key == "pattern" and isinstance(item, str):
-            if _PLAIN_PATTERN.fullmatch(item):
-                out[key] = item
+            if written := grammar_pattern(item):
+                out[key] = written
         elif key in _BOUNDS and isinstance(item, int) and item > _LARGEST_BOUND:
             continue
         elif has_members and key in _UNIONS and isinstance(item, list):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.server.harness import wait_until
-from toolwire.subprocesses import close_pipes, signal_group, start, wait_for_exit
+from toolwire.subprocesses import close_pipes, kill_group, start, wait_for_exit
 
 _FORKING = """
 import os, sys, time
@@ -31,9 +31,9 @@ def test_a_signal_reaches_what_it_has_started(tmp_path: Path) -> None:
     async def main() -> None:
         process = await start(sys.executable, "-c", _FORKING, str(told))
         await _until(told)
-        signal_group(process, signal.SIGKILL)
+        kill_group(process)
         assert await process.wait() == -signal.SIGKILL
-        signal_group(process, signal.SIGKILL)  # no process is left; that is no error
+        kill_group(process)  # no process is left; that is no error
 
     asyncio.run(main())
     wait_until(lambda: not any(map(_is_running, told.read_text().split())))
@@ -138,7 +138,7 @@ def test_the_exit_is_noticed_while_a_child_holds_the_pipes(tmp_path: Path) -> No
         process.kill()
         assert await wait_for_exit(process, 20)
         assert _is_running(told.read_text().split()[1])
-        signal_group(process, signal.SIGKILL)
+        kill_group(process)
         close_pipes(process)
         await process.wait()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +26,7 @@ async def start(
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> asyncio.subprocess.Process:
-    """Start a program with its output as a pipe. Raises OSError. Send SIGKILL to its group in the end, also if it has exited."""
+    """Start a program with its output as a pipe. Raises OSError. Call `kill_group` in the end, also if it has exited."""
     starting = asyncio.ensure_future(_start_watched(command, stdin, stderr, folder, environment))
     try:
         return await asyncio.shield(starting)
@@ -35,13 +36,12 @@ async def start(
         raise
 
 
-def signal_group(process: asyncio.subprocess.Process, number: int) -> None:
-    """Send a signal to the whole group of a process, also if the process has exited."""
-    if number == signal.SIGKILL:
-        WATCHDOG.remove(process.pid)
+def kill_group(process: asyncio.subprocess.Process) -> None:
+    """Kill the whole group of a process, also if the process has exited. Windows has no groups: only the process is killed."""
+    WATCHDOG.remove(process.pid)
     with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, number)
+        if sys.platform != "win32":
+            os.killpg(process.pid, signal.SIGKILL)
         elif process.returncode is None:
             process.kill()
 
@@ -60,9 +60,11 @@ async def stop(process: asyncio.subprocess.Process, exit_seconds: float, signal_
     if process.stdin is not None:
         process.stdin.close()
     if not await wait_for_exit(process, exit_seconds):
-        signal_group(process, signal.SIGTERM)
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform != "win32":
+                os.killpg(process.pid, signal.SIGTERM)
         await wait_for_exit(process, signal_seconds)
-    signal_group(process, signal.SIGKILL)
+    kill_group(process)
     await wait_for_exit(process, signal_seconds)
 
 
@@ -109,7 +111,7 @@ async def _finish(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
 
 def _kill(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
     if _is_started(starting):
-        signal_group(starting.result(), signal.SIGKILL)
+        kill_group(starting.result())
         close_pipes(starting.result())
 
 

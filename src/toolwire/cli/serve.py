@@ -97,8 +97,9 @@ def bind_error(server: ServerConfig, port: int) -> OSError | None:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(server.host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as listener:
-            # As servers do: an address with connections in TIME_WAIT is free.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # As servers do: an address with connections in TIME_WAIT is free. On Windows the option would allow a port that is in use.
+            if os.name == "posix":
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen(1)
     except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -14,7 +13,7 @@ from msgspec import Struct
 from ... import __version__
 from ...config.file import BackendConfig
 from ...errors import UpstreamError, quote
-from ...subprocesses import signal_group
+from ...subprocesses import kill_group
 from ...subprocesses import start as start_process
 from ...types import JsonObject
 from ...wire.exact_json import encode, object_of
@@ -193,7 +192,7 @@ async def catalogue_of(command: Sequence[str], folder: Path, environment: Mappin
     except TimeoutError:
         return b""
     finally:
-        signal_group(process, signal.SIGKILL)
+        kill_group(process)
         await process.wait()
     return plain_catalogue(printed)
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
 from weakref import WeakKeyDictionary
 
-from ...subprocesses import close_pipes, signal_group, start
+from ...subprocesses import close_pipes, kill_group, start
 
 SECONDS = 5.0  # with the start of the process
 _AT_ONCE = 4
@@ -47,7 +46,7 @@ async def search(pattern: str, text: str, seconds: float = SECONDS) -> str | Non
             raise BadPattern(f"it takes longer than {seconds:g} seconds") from None
         finally:
             if process.returncode is None:
-                signal_group(process, signal.SIGKILL)
+                kill_group(process)
                 close_pipes(process)
                 await process.wait()
     return _found(output)

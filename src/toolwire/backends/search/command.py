@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 
 from ...dialects.shared.web_search import SearchHit
 from ...errors import UpstreamError
-from ...subprocesses import signal_group, start
+from ...subprocesses import kill_group, start
 from ...wire.exact_json import object_of
 from .searcher import hit_in
 
@@ -51,7 +50,7 @@ async def _output_of(process: asyncio.subprocess.Process) -> bytes:
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """With whatever it has started; what it has printed since is read, because only then its pipe is closed."""
-    signal_group(process, signal.SIGKILL)
+    kill_group(process)
     if process.returncode is not None:
         return
     with contextlib.suppress(TimeoutError):

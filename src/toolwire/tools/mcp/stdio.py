@@ -7,7 +7,6 @@ error messages, and no process of the group outlives the session.
 from __future__ import annotations
 
 import asyncio
-import signal
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +16,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
 from ...errors import quote
-from ...subprocesses import close_pipes, signal_group, start, stop
+from ...subprocesses import close_pipes, kill_group, start, stop
 from .target import Target
 
 LONGEST_LINE = 32 << 20  # an image in base64 is one line
@@ -69,7 +68,7 @@ class StdioTransport:
     def abandon(self) -> None:
         """Kills the server when its event loop is closed."""
         if self._process is not None:
-            signal_group(self._process, signal.SIGKILL)
+            kill_group(self._process)
 
     async def _read(self, stdout: asyncio.StreamReader) -> None:
         lines = _Lines()
@@ -122,7 +121,7 @@ class StdioTransport:
         if process is None:
             return
         if self.fault:
-            signal_group(process, signal.SIGKILL)
+            kill_group(process)
         await stop(process, _GRACE)
         for task in self._tasks:
             task.cancel()

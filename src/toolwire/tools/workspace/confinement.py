@@ -20,7 +20,9 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import reduce
 from itertools import islice
+from operator import or_
 from pathlib import Path
 
 from msgspec import Struct
@@ -29,8 +31,14 @@ from ...errors import ConfigError, quote
 from .limits import Budget, Limits
 from .messages import ToolRefused, display_path, os_errors_refused, parse_name
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+def open_flags(*names: str) -> int:
+    """Flags of os.open by name. Windows lacks some; modules are imported there, but `Root` refuses to open a workspace."""
+    return reduce(or_, (getattr(os, name, 0) for name in names))
+
+
+FOLDER = open_flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
+_FILE = open_flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC")
 
 _MAX_PATH = 4096
 _MAX_LINKS = 40

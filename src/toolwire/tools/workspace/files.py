@@ -6,10 +6,10 @@ Writes are atomic: the new content goes to a temporary file in the same folder, 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import secrets
 import stat
+import sys
 import time
 from codecs import BOM_UTF8
 from collections.abc import Iterator
@@ -20,15 +20,18 @@ from msgspec import Struct
 
 from ...dialects.shared.media.types import UTF16, looks_like_text, sniff, type_of
 from ...errors import quote
-from .confinement import Place, Scope, open_file, read_all
+from .confinement import Place, Scope, open_file, open_flags, read_all
 from .limits import Budget
 from .messages import ToolRefused
+
+if sys.platform != "win32":
+    import fcntl
 
 Trait: TypeAlias = Literal["utf-16", "bom", "invalid", "crlf"]
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _HEAD = 3000
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = open_flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 _LOCK_RETRY = 0.005
 _WRITE_SIZE = 1 << 20
 _LISTED = 10

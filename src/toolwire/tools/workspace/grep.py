@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import stat
 import sys
 import tempfile
@@ -26,6 +25,9 @@ from .limits import Budget
 from .messages import ToolRefused, os_errors_refused
 from .patterns import Patterns
 from .programs import find_program, program_environment, run
+
+if sys.platform != "win32":
+    import resource
 
 Mode: TypeAlias = Literal["lines", "files", "count"]
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Install the programs of the tests that only a package manager has: a browser, ripgrep, bubblewrap,
-# PostgreSQL and nginx. Without apt, or without the right
+# PostgreSQL, nginx, zsh and fish. Without apt, or without the right
 # to use it, the tests that need them are skipped and say so.
 missing=""
-for pair in chromium:chromium rg:ripgrep bwrap:bubblewrap unshare:util-linux ip:iproute2; do
+for pair in chromium:chromium rg:ripgrep bwrap:bubblewrap unshare:util-linux ip:iproute2 zsh:zsh fish:fish; do
     command -v "${pair%%:*}" > /dev/null || missing="$missing ${pair#*:}"
 done
 ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null || missing="$missing postgresql"

@@ -41,6 +41,7 @@ COMMANDS = {
     "cassettes:replay": "Start a gateway that answers from a recorded file, without a model.",
     "simulate:simulate": "Run a simulator of a vendor's server on this machine.",
     "vscode:vscode": "Connect VS Code to the gateway with an extension.",
+    "completion:completion": 'Print a script that completes commands and options in your shell: eval "$(toolwire completion bash)".',
 }
 # What an error message shows besides the help: a command line that works. The longest matching name applies.
 EXAMPLES = {

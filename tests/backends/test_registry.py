@@ -20,6 +20,7 @@ from toolwire.backends.scripted.backend import Scripted
 from toolwire.backends.vscode.backend import VSCodeBackend
 from toolwire.config.file import BackendConfig, load
 from toolwire.errors import ConfigError
+from toolwire.installation import install_command
 from toolwire.types import Request
 
 EXPECTED = {
@@ -145,7 +146,7 @@ def test_cursor_without_its_extra_names_the_command(module: str) -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert found.startswith('kind: back ends of kind "cursor" cannot be imported: ')
-    assert found.endswith("Install what they need: pip install 'toolwire[cursor]'\n")
+    assert found.endswith(f"Install what they need: {install_command('cursor')}\n")
 
 
 def test_an_unknown_kind_is_refused() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..config.values import BackendConfig
 from ..errors import ConfigError, quote
+from ..installation import install_command
 from .base import Backend
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _install_command(entry: EntryPoint) -> str:
     owner: Distribution | None = entry.dist
     name = _PACKAGE if owner is None else owner.name
     extras = [] if owner is None else owner.metadata.get_all("Provides-Extra") or []
-    return f"pip install '{name}[{entry.name}]'" if entry.name in extras else f"pip install --force-reinstall {name}"
+    return install_command(entry.name if entry.name in extras else "", name)
 
 
 @cache

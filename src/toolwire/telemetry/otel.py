@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from ..installation import install_command
 from .record import Record
 from .spans import SpanValue, spans_of
 
@@ -92,7 +93,7 @@ def span_recorder(endpoint: str, kinds: Mapping[str, str], service: str, sample:
         if not (error.name or "").startswith("opentelemetry"):
             raise
         message = "traces need OpenTelemetry's SDK, which is not installed."
-        hint = "Install it: pip install 'toolwire[otel]'"
+        hint = f"Install it: {install_command('otel')}"
         raise ConfigError(message, where="[telemetry] otlp_endpoint", hint=hint) from None
 
 

@@ -12,6 +12,7 @@ from tests.cli.chat.screen import chat_screen, has_tmux
 from tests.cli.chat.typist import scripted
 from toolwire import Conversation, Media, Text
 from toolwire.cli.chat.editor import EditedLines, edit_text, open_lines
+from toolwire.installation import install_command
 
 ROOT = Path(__file__).resolve().parents[3]
 IMAGES = ROOT / "docs" / "images"
@@ -162,4 +163,4 @@ def test_without_prompt_toolkit_single_lines_are_read(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
     lines = open_lines(None, is_plain=False, has_colour=False)
     assert not isinstance(lines, EditedLines)
-    assert "toolwire[chat]" in lines.problem
+    assert install_command("chat") in lines.problem

@@ -16,6 +16,7 @@ import pytest
 from tests.server.harness import wait_until
 from tests.tools.mcp.servers import bare, is_running, run, text_of
 from toolwire.errors import ConfigError
+from toolwire.installation import install_command
 from toolwire.tools.base import Runnable, ToolSource
 from toolwire.tools.context import Context, Progress, serving
 from toolwire.tools.mcp import MCP, source, stdio
@@ -351,7 +352,7 @@ def test_without_the_sdk_the_error_has_the_install_command(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(ConfigError) as caught:
         asyncio.run(MCP("run").open())
-    assert caught.value.hint == "Install it: pip install 'toolwire[mcp]'"
+    assert caught.value.hint == f"Install it: {install_command('mcp')}"
 
 
 def test_the_sdk_is_not_imported_before_it_is_needed() -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...installation import install_command
 from ...wire.exact_json import BadJson, decode, encode
 from .terminal import TypedLines, one_line
 
@@ -67,7 +68,7 @@ def open_lines(history: Path | None, *, is_plain: bool, has_colour: bool) -> Typ
         return EditedLines(None if history is None else history.with_suffix(".jsonl"))
     except ImportError:
         lines = TypedLines(history, has_colour=has_colour)
-        lines.problem = lines.problem or "for prompts of several lines and completion, install the extra toolwire[chat]"
+        lines.problem = lines.problem or f"for prompts of several lines and completion: {install_command('chat')}"
         return lines
 
 

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from ...errors import BadRequest, ConfigError, GatewayError, InternalError
+from ...installation import install_command
 
 UNWRITABLE = "store_unwritable"
 DAMAGED = "store_damaged"
@@ -94,7 +95,7 @@ def refused_now() -> InternalError:
 
 def no_driver() -> ConfigError:
     message = "PostgreSQL needs the package asyncpg, which is not installed."
-    return ConfigError(message, where="[store] url", hint="Install it: pip install 'toolwire[postgres]'")
+    return ConfigError(message, where="[store] url", hint=f"Install it: {install_command('postgres')}")
 
 
 def all_busy() -> InternalError:

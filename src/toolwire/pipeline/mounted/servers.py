@@ -15,6 +15,7 @@ from ...calls.tools.encoded_arguments import ArgumentDecoder
 from ...calls.validation import ToolOffer
 from ...config.values import McpServerConfig
 from ...errors import ConfigError
+from ...installation import install_command
 from ...tools.mcp import MCP
 from ...tools.mcp.mounted import MountedServer
 from ...types import Loss, RecurringTools
@@ -44,7 +45,9 @@ class MountedServers:
         """Raises ConfigError where the package for MCP is missing."""
         if find_spec("mcp") is None:
             raise ConfigError(
-                "[mcp.servers] needs the package mcp.", code="mcp_not_installed", hint="pip install 'toolwire[mcp]'"
+                "[mcp.servers] needs the package mcp.",
+                code="mcp_not_installed",
+                hint=f"Install it: {install_command('mcp')}",
             )
         for _, server in self._servers:
             server.start()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...calls.schemas import check_schema
 from ...calls.tools.names import fit_name
 from ...errors import BadRequest, ConfigError, quote
+from ...installation import install_command
 from ...types import JsonObject, Tool
 from ..base import Output
 from ..context import current
@@ -279,6 +280,6 @@ def _session_class() -> type[Session]:
             f"MCP servers need the package mcp, version 2.3 or later: {error}.",
             where="tools",
             code="mcp_not_installed",
-            hint="Install it: pip install 'toolwire[mcp]'",
+            hint=f"Install it: {install_command('mcp')}",
         ) from None
     return Session

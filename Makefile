@@ -10,7 +10,7 @@ PINNED := tests/programs
 # Without cached bytecode, every run rewrites and compiles all modules: ten seconds for each worker of pytest.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint docs bench chaos evaluate format clean programs model editor frameworks packages
+.PHONY: run test check lint docs release image bench chaos evaluate format clean programs model editor frameworks packages
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
@@ -31,6 +31,14 @@ lint: $(VENV)/.installed-dev
 # The documentation site, in build/site. A warning, such as a broken link, is an error.
 docs: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Wheel and source archive, the same bytes each time, checked in an empty environment; with checksums and a bill of materials, in dist.
+release: $(VENV)/.installed-dev
+	$(BIN)/python scripts/release.py $(ARGS)
+
+# The image of examples/operating/Dockerfile, for this kind of processor: docs/operating.md.
+image:
+	sh examples/operating/build-image.sh $(ARGS)
 
 # Kills gateways and PostgreSQL under load, and checks what was acknowledged: bench/chaos/README.md.
 chaos: $(VENV)/.installed-dev

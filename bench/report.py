@@ -15,6 +15,8 @@ from scenarios import Scenario
 from targets import Target
 
 MARKS = ("<!-- bench -->", "<!-- /bench -->")
+# What the README shows of the table.
+MAIN_ROWS = ("(`plain.c16`)", "(`tools.c16`)", "(`m2o.tools.c16`)", "RSS MB")
 TITLES = {"litellm": "LiteLLM", "tensorzero": "TensorZero"}
 
 # (dividend, divisor): a column is there when both were measured.
@@ -50,6 +52,12 @@ def table(results: Results) -> str:
         lines.append(_row(title, cells + [_ratio(figures.get(over), figures.get(under)) for over, under in ratios]))
     lines += [_row(title, cells + [""] * len(ratios)) for title, cells in _flow_rows(results)]
     return "\n".join([*lines, "", _caption(results)])
+
+
+def main_rows(text: str) -> str:
+    """A few rows of a table, without its caption."""
+    head, rule, *rows = [line for line in text.splitlines() if line.startswith("|")]
+    return "\n".join([head, rule, *(row for row in rows if any(mark in row for mark in MAIN_ROWS))])
 
 
 def notes(results: Results) -> list[str]:

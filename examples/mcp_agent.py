@@ -1,4 +1,4 @@
-"""Tools of an MCP server next to a function; calls that change something need approval. Install toolwire[mcp]."""
+"""Tools of an MCP server next to a function; calls that change something need approval. It needs the extra mcp (docs/install.md)."""
 
 import asyncio
 import sys

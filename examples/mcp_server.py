@@ -1,4 +1,4 @@
-"""Tools of an MCP server: python examples/mcp_server.py [MODEL]. It needs the extra: pip install 'toolwire[mcp]'"""
+"""Tools of an MCP server: python examples/mcp_server.py [MODEL]. It needs the extra mcp (docs/install.md)."""
 
 import asyncio
 import sys

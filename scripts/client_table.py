@@ -1,6 +1,6 @@
-"""Write the README's table of clients between its two markers, from the table that `toolwire connect` reads.
+"""Write the table of clients in docs/clients.md between its two markers, from the table that `toolwire connect` reads.
 
-Run from anywhere: `python scripts/client_table.py [README]`. It exits 1 if the markers are not there.
+Run from anywhere: `python scripts/client_table.py [FILE]`. It exits 1 if the markers are not there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def inserted(text: str) -> str | None:
 
 
 def main(arguments: list[str]) -> int:
-    path = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent / "README.md"
+    path = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent / "docs" / "clients.md"
     text = inserted(path.read_text(encoding="utf-8"))
     if text is None:
         print(f"{path}: found no {BEGIN} ... {END}; expected both where the table is to be.")

@@ -15,13 +15,16 @@ from tests.server.harness import Gateway, ask, gateway, server_config
 from toolwire.calls.arguments import Invalid, judge, tool_error
 from toolwire.calls.schemas import Schemas
 from toolwire.config.file import BackendConfig, Config, FlowsConfig, McpServerConfig, ServerConfig, load, with_backends
+from toolwire.dialects import FRONTS
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.types import Tool, ToolCall
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-REQUESTS = re.findall(r"curl [^\n]*127\.0\.0\.1:18741(/\S+) [^\n]*-d '(\{.*?\n\})'", README, re.DOTALL)
+START = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+_REQUEST = re.compile(r"curl [^\n]*127\.0\.0\.1:18741(/\S+) [^\n]*-d '(\{.*?\n\})'", re.DOTALL)
+REQUESTS = _REQUEST.findall(START)
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +33,15 @@ def demo() -> Iterator[Gateway]:
         yield running
 
 
-def test_the_readme_has_its_requests() -> None:
+def test_the_start_page_has_its_requests_and_the_readme_the_first() -> None:
+    assert _REQUEST.findall(README) == REQUESTS[:1]
     assert [path for path, _ in REQUESTS] == [
         "/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/messages",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "body"), REQUESTS[:3], ids=["chat", "responses", "messages"])
-def test_the_first_requests_of_the_readme_call_the_tool(demo: Gateway, path: str, body: str) -> None:
+def test_the_first_requests_call_the_tool(demo: Gateway, path: str, body: str) -> None:
     answer = ask(demo.port, "POST", path, json.loads(body))
     assert answer.status == 200
     text = answer.body.decode().replace("\\", "")
@@ -48,7 +52,7 @@ def test_the_first_requests_of_the_readme_call_the_tool(demo: Gateway, path: str
     )
 
 
-def test_the_result_of_the_readme_is_in_the_answer(demo: Gateway) -> None:
+def test_the_result_is_in_the_answer(demo: Gateway) -> None:
     answer = ask(demo.port, "POST", REQUESTS[3][0], json.loads(REQUESTS[3][1]))
     assert "18 C, rain" in answer.json["content"][0]["text"]
 
@@ -60,6 +64,28 @@ def test_the_configuration_of_the_readme_loads(tmp_path: Path) -> None:
     config = load(path, {"TOOLWIRE_KEY": "k", "OPENAI_API_KEY": "a", "ANTHROPIC_API_KEY": "b"})
     assert [backend.name for backend in config.backends] == [*tomllib.loads(sample)["backends"], "demo"]
     assert config.aliases == {"fast": "openai/gpt-5.5"}
+
+
+def test_the_figures_of_the_readme_are_those_of_the_benchmark() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8").splitlines()
+    rows = README.split("<!-- bench -->\n")[1].split("\n<!-- /bench -->")[0].splitlines()
+    assert len(rows) >= 5
+    assert all(row in page for row in rows)
+
+
+TITLES = ("Chat Completions", "Responses", "Messages", "Gemini", "Ollama", "Interactions")
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md", "docs/features.md", "docs/images/way-of-a-request.svg"])
+def test_every_dialect_of_clients_is_named(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert [dialect for dialect in TITLES if dialect not in text] == []
+
+
+def test_the_dialects_of_the_program_are_those_of_the_pages() -> None:
+    pages = {path.stem for path in (ROOT / "docs" / "dialects").glob("*.md")}
+    assert pages == set(FRONTS)
+    assert len(pages) == len(TITLES)
 
 
 @pytest.mark.parametrize(

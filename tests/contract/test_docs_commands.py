@@ -17,7 +17,8 @@ from toolwire.cli.app import COMMANDS, app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-_BLOCK = re.compile(r"^```(?:sh|bash|console|text)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SHELLS = ("", "sh", "bash", "console", "text")
 _LINE = re.compile(r"(?:\$ )?(?:\w+=\S* )*(toolwire( .*|$))")
 _SHELL = ("|", "&&", "&", ">", ">>", ";", "2>&1", "<")
 NAMES = [place.rpartition(":")[2] for place in COMMANDS]
@@ -57,9 +58,9 @@ def words_of(command: str) -> list[str]:
 
 def in_blocks() -> Iterator[tuple[str, str]]:
     for page in PAGES:
-        for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for language, block in _BLOCK.findall(page.read_text(encoding="utf-8")):
             for line in block.replace("\\\n", " ").splitlines():
-                if found := _LINE.fullmatch(line.strip()):
+                if language in _SHELLS and (found := _LINE.fullmatch(line.strip())):
                     yield page.name, found[1]
 
 

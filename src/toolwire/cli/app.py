@@ -63,6 +63,7 @@ EXAMPLES = {
     "replay": "toolwire replay session.cassette",
     "simulate": "toolwire simulate cursor",
     "vscode": "toolwire vscode status",
+    "completion": "toolwire completion bash",
 }
 for place, text in COMMANDS.items():
     app.command(f"toolwire.cli.{place}", name=place.partition(":")[2], help=text)

@@ -122,7 +122,7 @@ async def check(found: list[Acknowledged], ports: list[int], other: str, finding
 
 
 async def run(seconds: float, seed: int, clients: int, count: int) -> int:
-    choice, begun = random.Random(seed), time.monotonic()
+    choice = random.Random(seed)
     keys = [f"key-of-client-{number}" for number in range(clients)]
     database = PostgresServer()
     database.start()
@@ -131,7 +131,7 @@ async def run(seconds: float, seed: int, clients: int, count: int) -> int:
         gateways = [ChaosGateway(Path(folder), number, database.url, [*keys, "other"]) for number in range(count)]
         try:
             await asyncio.gather(*(gateway.start() for gateway in gateways))
-            ports, stop = [gateway.port for gateway in gateways], asyncio.Event()
+            ports, stop, begun = [gateway.port for gateway in gateways], asyncio.Event(), time.monotonic()
             traffic = [
                 asyncio.create_task(converse(key, ports, findings, stop, random.Random(f"{seed} {key}")))
                 for key in keys

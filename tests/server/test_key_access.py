@@ -13,37 +13,19 @@ import pytest
 
 from tests.clients.gateway import scripted
 from tests.server.harness import Answer, Gateway, ask, gateway, wait_until
+from tests.server.named_keys import create, in_store
 from tests.server.socket.client import SocketClient
 from tests.tools.mcp.servers import bare
 from toolwire.config.file import BackendConfig, Config, McpServerConfig, ServerConfig, StoreConfig, with_backends
 from toolwire.config.secret import Secret
-from toolwire.memory.keys import KeyDirectory, NamedKey
-from toolwire.memory.store import Store, store_for
+from toolwire.memory.keys import KeyDirectory
+from toolwire.memory.store import store_for
 from toolwire.telemetry.prices import DOLLAR, Price
 
 pytestmark = pytest.mark.slow
 
 OWNER = "owner-key-0123456789"
 BODY = {"model": "demo/echo-tools", "messages": [{"role": "user", "content": "Hello."}]}
-
-
-def in_store(path: Path, work: Any) -> Any:
-    """What another process does with the store."""
-
-    async def run() -> Any:
-        store: Store = store_for(StoreConfig(path=str(path))).store
-        try:
-            return await work(KeyDirectory(store, time.time))
-        finally:
-            await store.close()
-
-    return asyncio.run(run())
-
-
-def create(path: Path, name: str, **limits: Any) -> str:
-    draft = NamedKey(id="", name=name, hash="", created=0.0, **limits)
-    secret: str = in_store(path, lambda directory: directory.create(draft))[1]
-    return secret
 
 
 @pytest.fixture

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .backends.base import Backend, EventReply, TokenCount, ToolsUnsupported
@@ -26,8 +28,9 @@ from .memory.signatures import SignatureMemory
 from .offload import LARGE, offload
 from .pipeline.answer import Answer, EventAnswer, ReplyReader, pipe_for
 from .pipeline.compaction.stage import Compactor
-from .pipeline.fallback import NO_GROUPS, ModelGroups, is_fallback_reason, opening
+from .pipeline.fallback import hop_of, opened, reason_of
 from .pipeline.grammar import GrammarMemory
+from .pipeline.groups import NO_GROUPS, ModelGroups
 from .pipeline.guard import guarded, simulated, text_splitter
 from .pipeline.job import Job
 from .pipeline.mounted.servers import MountedServers
@@ -42,6 +45,26 @@ _DEFAULT = Policy()
 _TOKENS = re.compile(rb'"prompt_tokens"\s*:\s*(\d{1,12})')  # of embeddings, behind the numbers
 _TAIL = 500  # bytes
 
+_Answered = TypeVar("_Answered", Answer, EventAnswer)
+
+
+class RuntimeSettings(Struct, frozen=True, kw_only=True):
+    """What the owner configured. policies: by name of the back end."""
+
+    backends: Mapping[str, Backend]
+    router: Router
+    policies: Mapping[str, Policy] = {}
+    search: Searching | None = None
+    groups: ModelGroups = NO_GROUPS
+    mounts: MountedServers | None = None
+
+
+class GroupChoice(Struct, frozen=True):
+    """One model of a group, which must begin to answer within so many seconds."""
+
+    model: str
+    stall_seconds: float
+
 
 class Runtime:
     """The back ends, what the owner configured for each, and the stages that every request passes."""
@@ -52,68 +75,103 @@ class Runtime:
         router: Router,
         policies: Mapping[str, Policy],
         answers: AnswerMemory | None = None,
-        search: Searching | None = None,
         signatures: SignatureMemory | None = None,
         compactor: Compactor | None = None,
-        groups: ModelGroups = NO_GROUPS,
-        mounts: MountedServers | None = None,
     ) -> None:
         self.catalog = Catalog(backends, router, policies)
-        self.backends = self.catalog.backends
-        self._policies = dict(policies)
         self._answers = answers
-        self._preparation = Preparation(answers, signatures, search, compactor, mounts)
+        self._preparation = Preparation(answers, signatures, compactor=compactor)
         self._grammars = GrammarMemory()
-        self._groups = groups
-        self._mounts = mounts
+        self.configure(RuntimeSettings(backends=backends, router=router, policies=policies))
+
+    def configure(self, settings: RuntimeSettings) -> None:
+        """For requests that begin from now on."""
+        self.catalog.configure(settings.backends, settings.router, settings.policies)
+        self.backends = self.catalog.backends
+        self._policies = dict(settings.policies)
+        self._preparation.configure(settings.search, settings.mounts)
+        self._groups = settings.groups
+        self._mounts = settings.mounts
 
     async def step(
-        self, request: Request, record: Record, owner: str = "", history: History | None = None, model: str = ""
+        self,
+        request: Request,
+        record: Record,
+        owner: str = "",
+        history: History | None = None,
+        choice: GroupChoice | None = None,
     ) -> Answer:
         """The answer in the client's dialect. Raises GatewayError until the back end has accepted the request.
 
-        history: where earlier answers are found and this one is stored, if not in the gateway's store. model: one of a group, instead of
+        history: where earlier answers are found and this one is stored, if not in the gateway's store. choice: the model, instead of
         the group that the request names."""
-        if not model and request.model in self._groups.names:
-            return await self._step_of_group(request, record, owner, history)
-        job = await self._prepared(request, record, owner, history, model)
+        if choice is None and request.model in self._groups.groups:
+            step = partial(self.step, request, record, owner, history)
+            return await self._of_group(request, record, owner, step, history)
+        job = await self._prepared(request, record, owner, history, choice)
         backend, watcher = self._guarded(job)
         try:
-            reader = await self._open(job, backend, is_peeked=bool(model))
+            reader = await self._open(job, backend, choice)
         except ToolsUnsupported as error:
             self._simulate(job, error)
-            return await self.step(request, record, owner, history, model)
+            return await self.step(request, record, owner, history, choice)
         turn = self._turn(job, watcher, is_raw=watcher is not None)
         return Answer(job, reader, turn, pipe_for(job, reader, turn, partial(_encoder_for, job)))
 
-    async def _step_of_group(self, request: Request, record: Record, owner: str, history: History | None) -> Answer:
-        """The answer of the first model that gives one."""
+    async def _of_group(
+        self,
+        request: Request,
+        record: Record,
+        owner: str,
+        ask: Callable[[GroupChoice], Awaitable[_Answered]],
+        history: History | None = None,
+    ) -> _Answered:
+        """The answer of the first model that gives one. ask: sends the request to a model."""
+        groups, group = self._groups, self._groups.groups[request.model]
+        whole = await self._with_history(request, owner, history)
         failure: GatewayError = UpstreamError("the group has no models.")
-        for model in self._groups.candidates(request, owner):
+        for model in groups.candidates(whole, owner):
             try:
-                answer = await self.step(request, record, owner, history, model)
+                with groups.attempt(group, model):
+                    answer = await ask(GroupChoice(model, group.stall_seconds))
             except GatewayError as error:
-                if not is_fallback_reason(error):
+                if reason_of(error) not in group.fallback_on:
                     raise
-                self._groups.failed(model)
-                record.hops.append(f"{model}:{error.status}")
+                record.hops.append(hop_of(model, error))
                 failure = error
             else:
-                self._groups.succeeded(model, request, owner)
+                groups.succeeded(model, whole, owner)
                 return answer
         raise failure
 
+    async def _with_history(self, request: Request, owner: str, history: History | None) -> Request:
+        """So that a conversation whose history is stored is recognised by its first message."""
+        if request.state is None or not request.state.is_leaning:
+            return request
+        backend = self._backend(await self.catalog.route(request.model))
+        stored = await self._stored(request, backend, owner, history)
+        return request if stored is None else replace(stored.request, model=request.model)
+
     async def answer(
-        self, request: Request, record: Record, owner: str = "", *, is_guarded: bool = False
+        self,
+        request: Request,
+        record: Record,
+        owner: str = "",
+        choice: GroupChoice | None = None,
+        *,
+        is_guarded: bool = False,
     ) -> EventAnswer:
-        """The answer as events, for a caller that runs the tools itself. Calls are only checked if is_guarded."""
-        job = await self._prepared(request, record, owner)
+        """The answer as events, for a caller that runs the tools itself. Calls are only checked if is_guarded. choice: as for step()."""
+        if choice is None and request.model in self._groups.groups:
+            ask = partial(self.answer, request, record, owner, is_guarded=is_guarded)
+            return await self._of_group(request, record, owner, ask)
+        job = await self._prepared(request, record, owner, choice=choice)
         backend, watcher = self._guarded(job) if is_guarded else (job.backend, None)
         try:
-            reader = await self._open(job, backend)
+            reader = await self._open(job, backend, choice)
         except ToolsUnsupported as error:
             self._simulate(job, error)
-            return await self.answer(request, record, owner, is_guarded=is_guarded)
+            return await self.answer(request, record, owner, choice, is_guarded=is_guarded)
         return EventAnswer(job, reader, self._turn(job, watcher, is_raw=watcher is not None or not is_guarded))
 
     async def count(self, request: Request, owner: str = "") -> TokenCount:
@@ -149,6 +207,11 @@ class Runtime:
             record.usage = Usage(input=int(found[1]))
         return body
 
+    def models_of(self, name: str) -> tuple[str, ...]:
+        """The models that may answer a request for this name: several for a group."""
+        group = self._groups.groups.get(name)
+        return (name,) if group is None else group.models
+
     async def stores(self, request: Request) -> bool:
         """Whether the gateway, not the back end, stores the answer."""
         backend = self._backend(await self.catalog.route(request.model))
@@ -165,11 +228,16 @@ class Runtime:
             await backend.close()
 
     async def _prepared(
-        self, request: Request, record: Record, owner: str, history: History | None = None, model: str = ""
+        self,
+        request: Request,
+        record: Record,
+        owner: str,
+        history: History | None = None,
+        choice: GroupChoice | None = None,
     ) -> Job:
         if record.flow is not None:
             record.flow.request = request
-        route = await self.catalog.route(model or request.model)
+        route = await self.catalog.route(request.model if choice is None else choice.model)
         if route.effort:
             request = with_effort(request, route.effort)
         request = replace(request, owner=owner, size=len(request.wire))
@@ -216,8 +284,8 @@ class Runtime:
         decoder = self._preparation.decoder(job) if is_raw and job.encodings else None
         return Turn(job.received, new_id, job.names, watcher, splitter, decoder)
 
-    async def _open(self, job: Job, backend: Backend, *, is_peeked: bool = False) -> ReplyReader:
-        """backend: the job's, or a wrapper of it. is_peeked: wait until the answer has begun, because another back end could give it."""
+    async def _open(self, job: Job, backend: Backend, choice: GroupChoice | None) -> ReplyReader:
+        """backend: the job's, or a wrapper of it. choice: of a group whose other models could answer, so that this one must begin to."""
         request, record = job.request, job.record
         record.translated = why_translated(job, backend)
         record.is_verbatim = not record.translated
@@ -228,16 +296,20 @@ class Runtime:
                 wire = await offload(with_model, wire, *names) if len(wire) > LARGE else with_model(wire, *names)
             if job.model != request.model:
                 request = replace(request, model=job.model, wire=wire)
-            reply = await backend.open(request, is_verbatim=record.is_verbatim)
-            if is_peeked:
-                reply = await opening(reply, backend.dialect, job.received)
+            opening = backend.open(request, is_verbatim=record.is_verbatim)
+            if choice is not None:
+                reply = await opened(opening, backend.dialect, job.received, choice.stall_seconds)
+            else:
+                reply = await opening
         except BadJson as fault:
             raise BadRequest(f"the request cannot be encoded: {fault}.", code="invalid_json") from None
         if isinstance(reply, EventReply):
             record.how, record.local = reply.how, reply.local
         return ReplyReader(reply, backend.dialect, job.received)
 
-    async def _stored(self, request: Request, backend: Backend, owner: str) -> StoredTurn | None:
+    async def _stored(
+        self, request: Request, backend: Backend, owner: str, history: History | None = None
+    ) -> StoredTurn | None:
         job = Job(
             received=request,
             request=request,
@@ -249,6 +321,7 @@ class Runtime:
             is_own=backend.dialect == request.origin,
             is_renamed=False,
             owner=owner,
+            history=history,
         )
         await self._preparation.complete_history(job)
         return job.stored

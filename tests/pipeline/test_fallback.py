@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from tests.server.harness import (
     CLOSE,
+    HOLD,
+    RESET,
     Answer,
     Gateway,
     Upstream,
@@ -22,59 +24,30 @@ from tests.server.harness import (
     stream_head,
 )
 from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.values import ModelGroup
 from toolwire.errors import BadRequest, UpstreamError
-from toolwire.pipeline.fallback import ModelGroups, is_fallback_reason
-from toolwire.types import Message, Request, Text
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def request(text: str) -> Request:
-    return Request(model="fast", messages=(Message(role="user", parts=(Text(text=text),)),))
-
-
-def test_a_conversation_stays_with_the_model_that_answered_it() -> None:
-    groups = ModelGroups({"fast": ("a/x", "b/y", "c/z")}, Clock())
-    assert groups.candidates(request("one"), "") == ["a/x", "b/y", "c/z"]
-    groups.succeeded("b/y", request("one"), "")
-    assert groups.candidates(request("one"), "") == ["b/y", "a/x", "c/z"]
-    assert groups.candidates(request("two"), "") == ["a/x", "b/y", "c/z"]
-    assert groups.candidates(request("one"), "another key") == ["a/x", "b/y", "c/z"]
-
-
-def test_a_model_that_keeps_failing_is_tried_last_until_it_is_probed() -> None:
-    clock = Clock()
-    groups = ModelGroups({"fast": ("a/x", "b/y")}, clock)
-    for _ in range(2):
-        groups.failed("a/x")
-    assert groups.candidates(request("one"), "")[0] == "a/x"
-    groups.failed("a/x")
-    assert groups.candidates(request("one"), "") == ["b/y", "a/x"]
-    clock.now += 31
-    assert groups.candidates(request("one"), "")[0] == "a/x"
-    groups.failed("a/x")
-    assert groups.candidates(request("one"), "")[0] == "b/y"
-    clock.now += 31
-    groups.succeeded("a/x", request("one"), "")
-    groups.failed("a/x")
-    assert groups.candidates(request("two"), "")[0] == "a/x"
-
-
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
-def test_errors_of_the_back_end_lead_to_the_next(status: int) -> None:
-    assert is_fallback_reason(UpstreamError("no", status=status))
+from toolwire.pipeline.fallback import hop_of, reason_of
 
 
 @pytest.mark.parametrize(
-    "error", [UpstreamError("no", status=400), UpstreamError("no", status=401), BadRequest("no", status=429)]
+    ("error", "reason", "hop"),
+    [
+        (UpstreamError("no", status=429), "429", "a/x:429"),
+        (UpstreamError("no", status=503), "5xx", "a/x:503"),
+        (UpstreamError("no", status=529), "5xx", "a/x:529"),
+        (UpstreamError("no", code="upstream_unreachable"), "connect", "a/x:connect"),
+        (UpstreamError("no", status=504, code="upstream_timeout"), "stall", "a/x:stall"),
+        (UpstreamError("no", code="upstream_cut"), "empty", "a/x:empty"),
+        (UpstreamError("no", status=401), "401", "a/x:401"),
+    ],
 )
-def test_refusals_of_the_request_are_final(error: Any) -> None:
-    assert not is_fallback_reason(error)
+def test_each_failure_has_a_reason(error: UpstreamError, reason: str, hop: str) -> None:
+    assert reason_of(error) == reason
+    assert hop_of("a/x", error) == hop
+
+
+def test_errors_of_the_gateway_are_no_reason() -> None:
+    assert reason_of(BadRequest("no", status=429)) == ""
 
 
 ROLE = {"choices": [{"index": 0, "delta": {"role": "assistant"}}]}
@@ -111,6 +84,18 @@ FAILURES: dict[str, list[Any]] = {
         reply(200, event(ROLE) + b'data: {"error": {"message": "overloaded", "code": 529}}\n\n', "text/event-stream")
     ],
     "cut after the head": [stream_head(), CLOSE],
+    "closed without an answer": [CLOSE],
+    "reset": [RESET],
+    "cut after the role": [stream_head(), chunk(event(ROLE)), CLOSE],
+    "no answer at all": [HOLD],
+    "a head and then nothing": [stream_head(), HOLD],
+    "a role and then nothing more": [stream_head(), chunk(event(ROLE)), HOLD],
+    "no JSON": [reply(200, b"<html>", "text/html")],
+    "no JSON in the stream": [reply(200, b"data: {nonsense\n\n", "text/event-stream")],
+    "408": [reply(408, b"{}")],
+    "502 in HTML": [reply(502, b"<html>Bad Gateway</html>", "text/html")],
+    "503": [reply(503, b'{"error": {"message": "loading"}}', retry_after="5")],
+    "529": [reply(529, b'{"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}')],
 }
 
 
@@ -128,15 +113,21 @@ def server(upstream: Upstream) -> Iterator[Gateway]:
         for name in ("one", "two")
     )
     config = with_backends(Config(server=server_config()), backends)
-    groups = {"fast": ("one/one", "two/two")}
-    with gateway(replace(config, aliases={"fast": "one/one"}, groups=groups)) as running:
+    members = ("one/one", "two/two")
+    groups = {
+        "fast": ModelGroup(models=members, stall_seconds=1.0),
+        "strict": ModelGroup(models=members, fallback_on=("429",)),
+        "wide": ModelGroup(models=members, fallback_on=("401",)),
+    }
+    with gateway(replace(config, aliases=dict.fromkeys(groups, "one/one"), groups=groups)) as running:
         yield running
 
 
-def send(server: Gateway, dialect: str = "chat", *, stream: bool) -> Answer:
-    body: dict[str, Any] = {"model": "fast", "stream": stream, "messages": [{"role": "user", "content": "Hi"}]}
+def send(server: Gateway, dialect: str = "chat", *, stream: bool, model: str = "fast", text: str = "Hi") -> Answer:
+    body: dict[str, Any] = {"model": model, "stream": stream, "messages": [{"role": "user", "content": text}]}
     path = "/v1/messages" if dialect == "messages" else "/v1/chat/completions"
-    return ask(server.port, "POST", path, body | ({"max_tokens": 50} if dialect == "messages" else {}))
+    headers = {"x-toolwire-debug": "1"}
+    return ask(server.port, "POST", path, body | ({"max_tokens": 50} if dialect == "messages" else {}), headers)
 
 
 @pytest.mark.parametrize("dialect", ["chat", "messages"])
@@ -153,8 +144,12 @@ def test_a_request_falls_over_until_an_answer_begins(
     assert len(upstream.requests("one")) == len(upstream.requests("two")) == 1
 
 
-def test_nothing_is_retried_after_a_call_has_begun(server: Gateway, upstream: Upstream) -> None:
-    begun = event(ROLE) + event({"choices": [{"index": 0, "delta": {"tool_calls": [CALL]}}]})
+NAMED = {**CALL, "function": {"name": "f", "arguments": ""}}
+
+
+@pytest.mark.parametrize("call", [CALL, NAMED])
+def test_nothing_is_retried_after_a_call_has_begun(server: Gateway, upstream: Upstream, call: Any) -> None:
+    begun = event(ROLE) + event({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
     upstream.on("one", [stream_head(), chunk(begun), CLOSE])
     upstream.on("two", good("Hello", stream=True))
     answer = send(server, stream=True)
@@ -183,3 +178,53 @@ def test_the_next_turn_goes_to_the_model_that_answered(server: Gateway, upstream
     upstream.on("two", good("two", stream=False))
     assert [b"two" in send(server, stream=False).body for _ in range(3)] == [True] * 3
     assert len(upstream.requests("one")) == 1
+
+
+def test_the_reasons_are_configurable(server: Gateway, upstream: Upstream) -> None:
+    upstream.on("one", FAILURES["500"], FAILURES["429"], [reply(401, b'{"error": {"message": "who?"}}')])
+    upstream.on("two", good("Hello from two", stream=False))
+    assert send(server, stream=False, model="strict").status == 500
+    assert b"Hello from two" in send(server, stream=False, model="strict").body
+    assert b"Hello from two" in send(server, stream=False, model="wide", text="Another conversation").body
+
+
+def test_each_hop_is_reported(server: Gateway, upstream: Upstream) -> None:
+    upstream.on("one", FAILURES["429"])
+    upstream.on("two", good("Hello", stream=False))
+    answer = send(server, stream=False)
+    assert json.loads(answer.headers["x-toolwire-debug"])["fallback"] == ["one/one:429"]
+    metrics = ask(server.port, "GET", "/metrics").body.decode()
+    assert 'toolwire_fallbacks_total{model="one/one",reason="429"} 1.0' in metrics
+    (flow,) = ask(server.port, "GET", "/ui/api/flows").json["flows"]
+    reports = ask(server.port, "GET", f"/ui/api/flows/{flow['id']}").json["reports"]
+    assert (reports[0]["kind"], reports[0]["code"], reports[0]["where"]) == ("fallback", "429", "one/one")
+
+
+def test_a_stored_conversation_stays_with_its_model(server: Gateway, upstream: Upstream) -> None:
+    """Also if the request has only its last message, because the gateway has the others."""
+    upstream.on("one", FAILURES["500"], good("one", stream=False))
+    upstream.on("two", good("two", stream=False))
+    previous = None
+    for number in range(3):
+        body = {"model": "fast", "input": f"Question {number}", "previous_response_id": previous}
+        answer = ask(server.port, "POST", "/v1/responses", body)
+        assert answer.status == 200, answer.body
+        previous = answer.json["id"]
+    assert (len(upstream.requests("one")), len(upstream.requests("two"))) == (1, 3)
+
+
+def test_a_sticky_conversation_hits_the_prompt_cache_as_without_the_gateway(
+    server: Gateway, upstream: Upstream
+) -> None:
+    """The back end caches the prefix of a conversation. So the tokens that it has cached are those of the messages before."""
+    upstream.on("one", FAILURES["500"], good("one", stream=False))
+    upstream.on("two", good("two", stream=False))
+    messages: list[Any] = [{"role": "system", "content": "Be brief."}]
+    for number in range(6):
+        messages.append({"role": "user", "content": f"Question {number}"})
+        body = {"model": "fast", "messages": messages}
+        answer = ask(server.port, "POST", "/v1/chat/completions", body)
+        messages.append(answer.json["choices"][0]["message"])
+    received = [json.loads(one.body)["messages"] for one in upstream.requests("two")]
+    assert len(received) == 6
+    assert received == [messages[: 2 * number] for number in range(1, 7)]  # each begins with the one before, unchanged

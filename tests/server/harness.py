@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -12,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -26,6 +28,7 @@ from toolwire.events import Event, PartDelta, PartStarted, Started
 from toolwire.memory.store import Store
 from toolwire.profiles import PLAIN
 from toolwire.server import App
+from toolwire.server.assembly.reload import Reload
 from toolwire.server.launch import Server, options
 from toolwire.types import Request, Text
 
@@ -208,10 +211,10 @@ LAST_CHUNK = b"0\r\n\r\n"
 class Gateway:
     """The application on uvicorn, in a thread of this process."""
 
-    def __init__(self, config: Config, store: Store | None = None) -> None:
+    def __init__(self, config: Config, store: Store | None = None, reload: Reload | None = None) -> None:
         if config.store == StoreConfig():  # do not use the store in the user's home
             config = msgspec.structs.replace(config, store=StoreConfig(kind="memory"))
-        self.app = App(config, store)
+        self.app = App(config, store, reload=reload)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.port: int = self._listener.getsockname()[1]
         self._server = Server(options(config, self.app))
@@ -227,8 +230,8 @@ class Gateway:
 
 
 @contextlib.contextmanager
-def gateway(config: Config, store: Store | None = None) -> Iterator[Gateway]:
-    running = Gateway(config, store)
+def gateway(config: Config, store: Store | None = None, reload: Reload | None = None) -> Iterator[Gateway]:
+    running = Gateway(config, store, reload)
     try:
         yield running
     finally:
@@ -238,20 +241,30 @@ def gateway(config: Config, store: Store | None = None) -> Iterator[Gateway]:
 class Process:
     """`toolwire serve` as a process. Its output goes to files, so that no pipe can fill up."""
 
-    def __init__(self, folder: Path, toml: str, *arguments: str, stderr: Any = None, files: int = 0) -> None:
-        """files: its limit of open files."""
+    def __init__(
+        self, folder: Path, toml: str, *arguments: str, stderr: Any = None, files: int = 0, terminal: int | None = None
+    ) -> None:
+        """files: its limit of open files. terminal: a pseudo terminal that becomes its controlling terminal."""
         self.port = free_port()
         self.folder = folder
         path = folder / "toolwire.toml"
         path.write_text(f"{toml}\n" if "[server]" in toml else f"[server]\n{toml}\n")
         self._output = (folder / "output.txt").open("wb")
+
+        def prepare() -> None:
+            if files:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+            if terminal is not None:
+                fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
         self.process = subprocess.Popen(
             [sys.executable, "-m", "toolwire", "serve", "--config", str(path), "--port", str(self.port), *arguments],
             stdout=self._output,
             stderr=self._output if stderr is None else stderr,
             env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": str(folder)},
             start_new_session=True,
-            preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))) if files else None,
+            pass_fds=() if terminal is None else (terminal,),
+            preexec_fn=prepare if files or terminal is not None else None,
         )
         wait_until(lambda: self.process.poll() is not None or self.is_healthy())
         assert self.process.poll() is None, self.output
@@ -285,8 +298,10 @@ class Process:
 
 
 @contextlib.contextmanager
-def process(folder: Path, toml: str, *arguments: str, stderr: Any = None, files: int = 0) -> Iterator[Process]:
-    running = Process(folder, toml, *arguments, stderr=stderr, files=files)
+def process(
+    folder: Path, toml: str, *arguments: str, stderr: Any = None, files: int = 0, terminal: int | None = None
+) -> Iterator[Process]:
+    running = Process(folder, toml, *arguments, stderr=stderr, files=files, terminal=terminal)
     try:
         yield running
     finally:

@@ -390,8 +390,7 @@ def test_a_server_that_has_not_started_raises() -> None:
 def test_an_internal_error_is_reported_and_logged(dialect: str, capfd: pytest.CaptureFixture[str]) -> None:
     backend = BackendConfig(name="broken", kind="scripted")
     with gateway(with_backends(Config(server=server_config()), (backend,))) as server:
-        assert server.app._runtime is not None
-        server.app._runtime.backends["broken"] = Broken()
+        server.app._running().backends["broken"] = Broken()
         for model, stream, status in (
             ("x", True, 200),
             ("x", False, 500),

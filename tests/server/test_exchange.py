@@ -477,8 +477,7 @@ def test_a_failed_request_needs_no_garbage_collector(
 def test_a_fault_of_our_own_needs_no_garbage_collector() -> None:
     backend = BackendConfig(name="broken", kind="scripted")
     with gateway(with_backends(Config(server=server_config()), (backend,))) as server:
-        assert server.app._runtime is not None
-        server.app._runtime.backends["broken"] = Broken()
+        server.app._running().backends["broken"] = Broken()
 
         def fail() -> None:
             for model in ("x", "at once") * 2:

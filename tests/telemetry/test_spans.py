@@ -55,8 +55,11 @@ def test_what_was_done_is_an_event() -> None:
         repaired_calls=[RepairedCall(id="call_1", name="read", members=("path",), repairs=("quotes",))],
     )
     losses = [Loss("image", "messages[0]", "secret words")]
-    (span,) = spans_of(record(tally=tally, losses=losses, history=Counter({"orphan": 2})), "anthropic")
+    (span,) = spans_of(
+        record(tally=tally, losses=losses, history=Counter({"orphan": 2}), hops=["a/x:429"]), "anthropic"
+    )
     assert {event.name: dict(event.attributes) for event in span.events} == {
+        "toolwire.fallback": {"toolwire.hop": "a/x:429"},
         "toolwire.correction": {"toolwire.count": 1, "toolwire.corrected_calls": 1},
         "toolwire.loss": {"toolwire.feature": "image", "toolwire.where": "messages[0]"},
         "toolwire.repair": {

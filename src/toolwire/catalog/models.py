@@ -24,16 +24,22 @@ class Catalog:
     def __init__(
         self, backends: Mapping[str, Backend], router: Router, policies: Mapping[str, Policy] | None = None
     ) -> None:
+        self._announced: dict[str, list[Model]] = {}  # by back ends that report changes of their list themselves
+        self._lock = asyncio.Lock()
+        self.configure(backends, router, policies or {})
+
+    def configure(self, backends: Mapping[str, Backend], router: Router, policies: Mapping[str, Policy]) -> None:
+        """Lists are requested again, except those that back ends have reported themselves."""
         self.backends = dict(backends)
         self.router = router
-        self._policies = policies or {}
+        self._policies = policies
         self._lists: list[tuple[str, list[Model]]] = []
         self._listed_at = -_LIST_AGE
-        self._announced: dict[str, list[Model]] = {}  # by back ends that report changes of their list themselves
         self._unlisted: dict[str, None] = {}
-        self._lock = asyncio.Lock()
         self._knows_others = False
         self._knows_default = False
+        for name, models in self._announced.items():
+            self._register(name, models)
 
     async def route(self, model: str) -> Route:
         """Raises BadRequest (404) for a name without a route, or with only a default that cannot answer now."""
@@ -143,7 +149,7 @@ class Catalog:
         return [(name, models or []) for name, models in fetched]
 
     def _register(self, name: str, models: list[Model]) -> None:
-        if models:
+        if models and name in self.backends:  # it may have been removed while its list was fetched
             self.router.note_models(name, [known for model in models for known in (model.id, *model.also)])
 
 

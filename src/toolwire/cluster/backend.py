@@ -31,7 +31,7 @@ class ClusterBackend(Backend):
         self.profile = inner.profile
         self.tool_kinds = inner.tool_kinds
         self.is_single_process = inner.is_single_process
-        self._inner = inner
+        self.inner = inner
         self._directory = directory
         self._client = client
         if inner.parked_runs is not None:
@@ -49,8 +49,8 @@ class ClusterBackend(Backend):
         return await self.open_here(request, is_verbatim=is_verbatim)
 
     async def open_here(self, request: Request, *, is_verbatim: bool = False) -> WireReply | EventReply:
-        reply = await self._inner.open(request, is_verbatim=is_verbatim)
-        if self._inner.parked_runs is None or not isinstance(reply, EventReply):
+        reply = await self.inner.open(request, is_verbatim=is_verbatim)
+        if self.inner.parked_runs is None or not isinstance(reply, EventReply):
             return reply
         return _LeasedReply(
             events=self._leased(reply.events),
@@ -63,9 +63,9 @@ class ClusterBackend(Backend):
 
     def holds(self, request: Request) -> bool:
         """Whether this process is the one to answer a request that was forwarded to it."""
-        runs = self._inner.parked_runs
+        runs = self.inner.parked_runs
         if runs is None:
-            return self._inner.absence is None
+            return self.inner.absence is None
         point = resume_point(request)
         return point is not None and runs.holds(point[0])
 
@@ -76,33 +76,33 @@ class ClusterBackend(Backend):
                 return await self._client.models(peer, self.name)
             except PeerLost:
                 pass
-        return await self._inner.models()
+        return await self.inner.models()
 
     async def models_here(self) -> list[Model]:
-        return await self._inner.models()
+        return await self.inner.models()
 
     async def count(self, request: Request) -> TokenCount | None:
-        return await self._inner.count(request)
+        return await self.inner.count(request)
 
     async def relay(self, method: str, path: str, query: str, headers: Mapping[str, str]) -> WireReply | None:
-        return await self._inner.relay(method, path, query, headers)
+        return await self.inner.relay(method, path, query, headers)
 
     @property
     def absence(self) -> UpstreamError | None:
         is_elsewhere = any(self.name in peer.present for peer in self._directory.known_peers)
-        return None if self._is_absent and is_elsewhere else self._inner.absence
+        return None if self._is_absent and is_elsewhere else self.inner.absence
 
     async def close(self) -> None:
-        await self._inner.close()
+        await self.inner.close()
 
     @property
     def _is_absent(self) -> bool:
-        return self.is_single_process and self._inner.absence is not None
+        return self.is_single_process and self.inner.absence is not None
 
     async def _holder(self, request: Request) -> Peer | None:
         if self._is_absent:
             return await self._present()
-        runs = self._inner.parked_runs
+        runs = self.inner.parked_runs
         point = resume_point(request) if runs is not None else None
         if runs is None or point is None or runs.holds(point[0]):
             return None

@@ -33,24 +33,35 @@ class ClusterNode:
         self._directory: Directory | None = None
         self._transport: Transport | None = None
         self._client: PeerClient | None = None
+        self._backends: Mapping[str, Backend] = {}
 
     def join(self, store: Store, backends: Mapping[str, Backend]) -> dict[str, Backend]:
         """The back ends for the runtime: those with live runs forward what other processes hold."""
-
-        def present() -> list[str]:
-            return [name for name, one in backends.items() if one.is_single_process and one.absence is None]
-
-        directory = self._directory = Directory(store, self._own, present)
+        self._backends = backends
+        self._directory = Directory(store, self._own, self._present)
         self._transport = Transport(environ={})  # without proxies
-        client = self._client = PeerClient(self._transport, self._signer)
-        clustered = {
-            name: ClusterBackend(backend, directory, client)
-            for name, backend in backends.items()
-            if needs_cluster(backend)
-        }
+        self._client = PeerClient(self._transport, self._signer)
+        reached = self.replace(backends)
+        self._directory.start()
+        return reached
+
+    def replace(self, backends: Mapping[str, Backend]) -> dict[str, Backend]:
+        """The same for other back ends, of which some may be as before."""
+        assert self._directory is not None
+        assert self._client is not None
+        self._backends, before = backends, self.endpoint.backends
+        clustered: dict[str, ClusterBackend] = {}
+        for name, backend in backends.items():
+            if needs_cluster(backend):
+                former = before.get(name)
+                if former is None or former.inner is not backend:
+                    former = ClusterBackend(backend, self._directory, self._client)
+                clustered[name] = former
         self.endpoint.backends = clustered
-        directory.start()
         return {**backends, **clustered}
+
+    def _present(self) -> list[str]:
+        return [name for name, one in self._backends.items() if one.is_single_process and one.absence is None]
 
     async def leave(self) -> None:
         if self._directory is not None:

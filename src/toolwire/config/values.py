@@ -242,6 +242,21 @@ class McpServerConfig(Struct, frozen=True, kw_only=True):
         return list(shown.items())
 
 
+GroupOrder: TypeAlias = Literal["listed", "quality"]
+FALLBACK_REASONS = ("connect", "408", "409", "425", "429", "5xx", "empty", "stall")
+
+
+class ModelGroup(Struct, frozen=True, kw_only=True):
+    """Models of which one answers. weights: the share of conversations that each one gets, one weight per model; empty for the order of
+    the list. fallback_on: the failures after which the next model gets the request."""
+
+    models: tuple[str, ...]
+    weights: tuple[float, ...] = ()
+    order: GroupOrder = "listed"
+    fallback_on: tuple[str, ...] = FALLBACK_REASONS
+    stall_seconds: Seconds = 60.0
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """path: "" without a file. warnings: messages for the owner."""
 
@@ -254,7 +269,7 @@ class Config(Struct, frozen=True, kw_only=True):
     mcp_servers: tuple[McpServerConfig, ...] = ()
     backends: tuple[BackendConfig, ...] = ()
     aliases: dict[str, str] = {}
-    groups: dict[str, tuple[str, ...]] = {}  # aliases with several models, which are tried in order
+    groups: dict[str, ModelGroup] = {}  # by name, which is also an alias of the first model
     prices: dict[str, Price] = {}  # by BACKEND/MODEL
     path: str = ""
     warnings: tuple[str, ...] = ()

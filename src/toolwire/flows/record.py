@@ -92,7 +92,7 @@ class FlowTimings(Struct, frozen=True, kw_only=True):
 
 
 class FlowReport(Struct, frozen=True, kw_only=True):
-    """Something that the gateway did. kind: repair, loss, correction or fault. before, after: the arguments of a repaired call."""
+    """Something that the gateway did. kind: fallback, repair, loss, correction or fault. before, after: the arguments of a repaired call."""
 
     kind: str
     code: str

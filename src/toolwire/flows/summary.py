@@ -45,6 +45,7 @@ def summarize(draft: FlowDraft, flow_id: str, redaction: WireRedaction) -> FlowS
 def _summary_texts(draft: FlowDraft, gist: Gist) -> Iterator[bytes]:
     record = draft.record
     texts = [draft.client.url, draft.message, record.model, record.sent_model, record.route, record.how]
+    texts += record.hops
     texts += [gist.preview, *(call.name for call in record.tally.calls), *(loss.why for loss in record.losses)]
     texts += [text for one in record.tally.texts or () for text in (one.name, one.before, one.after)]
     texts += [text for repair in draft.repairs for text in (repair.where, repair.why, repair.raw)]
@@ -91,9 +92,10 @@ def _summary(draft: FlowDraft, flow_id: str, gist: Gist, redaction: FlowRedactio
 
 
 def reports_of(draft: FlowDraft, redaction: FlowRedaction) -> list[FlowReport]:
-    """In the order of the request: history, calls, losses, corrections, the error."""
+    """In the order of the request: models that failed, history, calls, losses, corrections, the error."""
     record = draft.record
-    found = [*_history_reports(draft, redaction), *_call_reports(record, redaction)]
+    found = [*_fallback_reports(record, redaction), *_history_reports(draft, redaction)]
+    found += _call_reports(record, redaction)
     found += [
         FlowReport(kind="loss", code=loss.feature, where=loss.where, text=redaction.text(loss.why))
         for loss in record.losses
@@ -105,6 +107,13 @@ def reports_of(draft: FlowDraft, redaction: FlowRedaction) -> list[FlowReport]:
         text = redaction.text(draft.message)
         found.append(FlowReport(kind="fault", code=record.error, where=record.backend or "gateway", text=text))
     return found[:_MAX_REPORTS]
+
+
+def _fallback_reports(record: Record, redaction: FlowRedaction) -> Iterator[FlowReport]:
+    for hop in record.hops:
+        model, _, reason = hop.rpartition(":")
+        text = f"{model} failed before its answer began ({reason}), so the next model of the group got the request."
+        yield FlowReport(kind="fallback", code=reason, where=redaction.text(model), text=redaction.text(text))
 
 
 def _call(call: CallMade, redaction: FlowRedaction) -> RecordedCall:

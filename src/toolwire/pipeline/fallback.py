@@ -1,88 +1,62 @@
-"""Groups of models: which one is tried first, which errors lead to the next one, and how far an answer may go before it is final.
+"""Fallback to another model of a group: the reasons for it, and how far an answer may go before it is final.
 
-A request falls over until the first meaningful event of an answer (text, a call, its end). A conversation stays with the model that
-answered it, so that prompt caches are hit, unless that one fails. A back end that fails several times in a row is tried last for a while;
-then one request probes it.
+A request falls over until the first meaningful event of an answer: text, a call, or its end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import AsyncIterator, Awaitable, Sequence
 
 from ..backends.base import EventReply, WireReply
 from ..dialects import DIALECTS
 from ..errors import GatewayError, UpstreamError
-from ..events import Event, Failed, Finished, PartDelta, PartEnded
-from ..types import Request, Text
+from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
+from ..types import Request, ToolCall
 
-_FAILURES = 3  # in a row, after which a back end is tried last
-_OPEN_SECONDS = 30.0
-_STALL_SECONDS = 60.0  # without a meaningful event
-_MAX_STICKY = 10_000
-_STICKY_SECONDS = 3600.0
-_MEANINGFUL = (PartDelta, PartEnded, Finished)
-_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-
-
-class ModelGroups:
-    """groups: the models of each name, in the order in which they are tried."""
-
-    def __init__(self, groups: Mapping[str, Sequence[str]], clock: Callable[[], float] = time.monotonic) -> None:
-        self.names = frozenset(groups)
-        self._groups = dict(groups)
-        self._clock = clock
-        self._failures: dict[str, int] = {}
-        self._retry_at: dict[str, float] = {}
-        self._sticky: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
-
-    def candidates(self, request: Request, owner: str) -> list[str]:
-        """The models of its group, the best first."""
-        members = self._groups[request.model]
-        last, now = self._sticky.get(_conversation(request, owner), ("", 0.0)), self._clock()
-        sticky = last[0] if last[1] > now else ""
-        return sorted(members, key=lambda model: (self._retry_at.get(model, 0.0) > now, model != sticky))
-
-    def succeeded(self, model: str, request: Request, owner: str) -> None:
-        self._failures.pop(model, None)
-        self._retry_at.pop(model, None)
-        conversation = _conversation(request, owner)
-        self._sticky[conversation] = model, self._clock() + _STICKY_SECONDS
-        self._sticky.move_to_end(conversation)
-        if len(self._sticky) > _MAX_STICKY:
-            self._sticky.popitem(last=False)
-
-    def failed(self, model: str) -> None:
-        count = self._failures[model] = self._failures.get(model, 0) + 1
-        if count >= _FAILURES:
-            self._retry_at[model] = self._clock() + _OPEN_SECONDS
+# Codes of errors whose status alone does not say what happened.
+_REASONS = {
+    "upstream_unreachable": "connect",
+    "upstream_timeout": "stall",
+    "upstream_cut": "empty",
+    "upstream_garbage": "empty",
+    "empty_answer": "empty",
+    "no_output": "empty",
+}
 
 
-NO_GROUPS = ModelGroups({})
+def reason_of(error: GatewayError) -> str:
+    """Why another model could be asked, as in fallback_on of a group; "" for errors that are not of a back end."""
+    if not isinstance(error, UpstreamError):
+        return ""
+    return _REASONS.get(error.code) or ("5xx" if error.status >= 500 else str(error.status))
 
 
-def is_fallback_reason(error: GatewayError) -> bool:
-    """Whether another back end may do better: it was unreachable, overloaded, limited or broken. A refusal of the request itself is final."""
-    return isinstance(error, UpstreamError) and error.status in _STATUSES
+def hop_of(model: str, error: GatewayError) -> str:
+    """One failed attempt, for the log: the model, and the reason or the status."""
+    reason = reason_of(error)
+    return f"{model}:{error.status if reason == '5xx' else reason}"
 
 
-async def opening(reply: WireReply | EventReply, dialect: str, request: Request) -> WireReply | EventReply:
-    """The same reply, once it has begun to say something. Raises UpstreamError if it ends, fails or stalls before. dialect: of the bytes."""
+async def opened(
+    opening: Awaitable[WireReply | EventReply], dialect: str, request: Request, stall_seconds: float
+) -> WireReply | EventReply:
+    """The reply, once its first meaningful event was received. Raises UpstreamError if it ends, fails or stalls before. dialect: of the
+    bytes."""
+    reply: WireReply | EventReply | None = None
     try:
-        async with asyncio.timeout(_STALL_SECONDS):
+        async with asyncio.timeout(stall_seconds):
+            reply = await opening
             if isinstance(reply, EventReply):
                 return await _opening_events(reply)
             return await _opening_bytes(reply, dialect, request)
     except BaseException as error:
         if isinstance(reply, EventReply):
             await reply.close()
-        else:
+        elif reply is not None:
             reply.abort()
         if isinstance(error, TimeoutError):
-            message = f"the back end sent no answer within {_STALL_SECONDS:g} seconds."
+            message = f"the back end sent no answer within {stall_seconds:g} seconds."
             raise UpstreamError(message, status=504, code="upstream_timeout") from None
         raise
 
@@ -120,7 +94,7 @@ async def _opening_bytes(reply: WireReply, dialect: str, request: Request) -> Wi
             pieces.append(piece)
         events = decoder.feed(piece) if piece else decoder.close()
         _check(events)
-        if not piece or any(isinstance(event, _MEANINGFUL) for event in events):
+        if not piece or any(map(_is_meaningful, events)):
             return _OpenedReply(reply, pieces)
 
 
@@ -130,7 +104,7 @@ async def _opening_events(reply: EventReply) -> EventReply:
     async for batch in source:
         _check(batch)
         batches.append(batch)
-        if any(isinstance(event, _MEANINGFUL) for event in batch):
+        if any(map(_is_meaningful, batch)):
             break
     else:
         raise UpstreamError("the back end's answer is empty.", code="empty_answer")
@@ -151,19 +125,13 @@ async def _resumed(batches: list[list[Event]], source: AsyncIterator[list[Event]
 
 def _check(events: Sequence[Event]) -> None:
     for event in events:
-        if isinstance(event, _MEANINGFUL):
+        if _is_meaningful(event):
             return
         if isinstance(event, Failed):
             raise event.error.fresh()
 
 
-def _conversation(request: Request, owner: str) -> bytes:
-    """The same for all turns of a conversation: by its instructions and its first user message."""
-    digest = blake2b(f"{owner}\0{request.model}".encode(), digest_size=16)
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, Text):
-                digest.update(part.text.encode("utf-8", "surrogatepass"))
-        if message.role == "user":
-            break
-    return digest.digest()
+def _is_meaningful(event: Event) -> bool:
+    """A call that has only its name counts: the client may already show it."""
+    is_call = isinstance(event, PartStarted) and isinstance(event.part, ToolCall)
+    return is_call or isinstance(event, PartDelta | PartEnded | Finished)

@@ -79,12 +79,8 @@ class Preparation:
         self._found = FoundTools(lock=lock)
         self._answers = answers
         self._signatures = signatures
-        self._search = search
-        self._mounts = mounts
         self._compactor = compactor or Compactor(cache(lambda: (os.urandom(32),)))
-        self.lookups: Lookups = (self.complete_history, self.restore_signatures, self.compact)
-        if mounts is not None:
-            self.lookups += (self.mount_tools,)
+        self.configure(search, mounts)
         self.changes: Stages = (
             self.replace_search,
             self.check_tools,
@@ -98,6 +94,13 @@ class Preparation:
             self.offer_gateway_tools,
         )
         self._plain_changes: Stages = tuple(stage for stage in self.changes if stage.__name__ not in _FOR_TOOLS)
+
+    def configure(self, search: Searching | None = None, mounts: MountedServers | None = None) -> None:
+        self._search = search
+        self._mounts = mounts
+        self.lookups: Lookups = (self.complete_history, self.restore_signatures, self.compact)
+        if mounts is not None:
+            self.lookups += (self.mount_tools,)
 
     async def run(self, job: Job) -> None:
         """Raises BadRequest for a request that no back end can accept."""

@@ -12,31 +12,20 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from ..backends import build
 from ..backends.base import Backend
-from ..backends.http.transport import Transport
 from ..backends.mounts import Mount, Receive, Send, mount_kinds
-from ..backends.search import build_search
-from ..catalog.router import router_for
 from ..cluster.node import ClusterNode
-from ..config.file import Config, secret_folder
-from ..config.policy import policy_of
+from ..config.file import Config
 from ..config.prices import price_table
-from ..config.secret_file import seal_secrets, sealing_secrets
 from ..dialects.base import Decode, Endpoint
 from ..dialects.routes import PATHS, find, without_version
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..ids import new_id
-from ..memory.answers import AnswerMemory, storing_backends
+from ..memory.answers import AnswerMemory
 from ..memory.connection import History
-from ..memory.signatures import SignatureMemory
 from ..memory.store import Store
 from ..memory.store.factory import opened_store, report_outage
 from ..offload import LARGE, offload
-from ..pipeline.compaction.stage import Compactor
-from ..pipeline.fallback import ModelGroups
-from ..pipeline.mounted.servers import start_servers
-from ..pipeline.search import Searching
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
 from ..telemetry.hourly import HourlyCounts
@@ -44,6 +33,10 @@ from ..telemetry.otel import SpanRecorder, span_recorder
 from ..telemetry.prometheus import Prometheus
 from ..telemetry.record import RecordBatch
 from ..types import LOOP_HEADER, REACHED_BOUND, JsonObject, Request
+from .assembly.reload import PATH as RELOAD_PATH
+from .assembly.reload import Reload
+from .assembly.retirement import Retirement
+from .assembly.runtime_parts import RuntimeParts
 from .auth import Guard, key_in
 from .collector import Collector
 from .exchange import ClientGone, Exchange, check_type, read_body, while_here, with_model
@@ -72,7 +65,13 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 class App:
     """One instance per process. Back ends are built when the server starts, because they belong to its event loop."""
 
-    def __init__(self, config: Config, store: Store | None = None, cluster: ClusterNode | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        store: Store | None = None,
+        cluster: ClusterNode | None = None,
+        reload: Reload | None = None,
+    ) -> None:
         self._config = config
         self._cluster = cluster
         self._given_store = store
@@ -81,10 +80,13 @@ class App:
         self._limit = config.server.max_body_mb << 20
         self._guard = Guard(config.server)
         self._log = Log(config.server.log, config.server.log_format)
+        self.reload = reload or Reload()
+        self.reload.use, self.reload.say = self._configure, self._log.say
         self._tracer = Tracer(config, self._log.say)
         self._metrics = Prometheus()
         self._history = HourlyCounts()
         self._prices = price_table(config)
+        self._kinds = {backend.name: backend.kind for backend in config.backends}
         self._closed = RecordBatch(self._count)
         self._spans: SpanRecorder | None = None
         self._recorder: Recorder | None = None
@@ -95,10 +97,10 @@ class App:
         self._inspector = Inspector(self._access, self._flows, self._stats, self._report)
         self._id_prefix = new_id("req_")[:-8]  # of request ids; the rest is a number
         self._request_count = count(1)
-        self._open = 0
+        self._requests = Retirement()  # those that are open
         self._is_ready = False
         self.is_draining = False  # the server stops soon: load balancers should choose another one
-        self._runtime: Runtime | None = None
+        self._parts: RuntimeParts | None = None
         self.mounts: dict[str, Mount] = {}  # by path
         self.sockets: dict[str, Mount | ResponsesSocket] = {}  # paths with a WebSocket
         self._pages: dict[str, Callable[[Reply], Awaitable[None]]] = {
@@ -107,7 +109,6 @@ class App:
             "/readyz": self._ready,
             "/metrics": self._show_metrics,
         }
-        self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
@@ -120,30 +121,18 @@ class App:
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._tracer.start()
-        kinds = {backend.name: backend.kind for backend in self._config.backends}
         traces = self._config.telemetry
-        self._spans = span_recorder(traces.otlp_endpoint, kinds, traces.service_name, traces.sample)
-        self._transport = Transport()
-        backends = {config.name: build(config, self._transport) for config in self._config.backends}
-        policies = {config.name: policy_of(config) for config in self._config.backends}
-        keepers, is_shared = storing_backends(self._config.backends), bool(self._config.server.keys)
+        self._spans = span_recorder(traces.otlp_endpoint, self._kinds, traces.service_name, traces.sample)
         store = self._store = self._given_store or opened_store(self._config.store, self._log.say)
-        memory = AnswerMemory(store, keepers, is_shared=is_shared)
-        signatures = SignatureMemory(store) if self._config.store.reasoning else None
-        asked = self._config.search
-        searching = Searching(build_search(asked, self._transport)) if asked is not None else None
-        compactor = Compactor(seal_secrets(sealing_secrets(self._config), secret_folder(self._config.store)))
-        reached = backends if self._cluster is None else self._cluster.join(store, backends)
-        router, groups = router_for(self._config), ModelGroups(self._config.groups)
-        mounted = start_servers(self._config.mcp_servers)
-        self._runtime = Runtime(reached, router, policies, memory, searching, signatures, compactor, groups, mounted)
+        parts = self._parts = RuntimeParts(self._config, store, self._cluster, self._requests)
+        memory = parts.answers
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
-        self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
+        self.mounts = {kind.path: kind.build(gateway, parts.backends.values()) for kind in mount_kinds()}
         self.sockets = {**self.mounts, **self._response_sockets(memory)}
         self._pages |= {path: partial(self._describe, mount) for path, mount in self.mounts.items()}
         interval = self._config.server.keep_alive_seconds
-        self._state = StateApi(self._runtime, memory, self._done, self._report, interval, self._cluster)
-        self._recorder = Recorder(store, self._history, self._report)
+        self._state = StateApi(parts.runtime, memory, self._done, self._report, interval, self._cluster)
+        self._recorder = Recorder(store, self._history, self._report, parts.quality)
         self._recorder.start()
         self._collector.start()
         self._is_ready = True
@@ -179,10 +168,8 @@ class App:
             await self._cluster.leave()
         if self._state is not None:
             await self._state.stop()
-        if self._runtime is not None:
-            await self._runtime.close()
-        if self._transport is not None:
-            await self._transport.close()
+        if self._parts is not None:
+            await self._parts.stop()
         if self._flows is not None:
             self._flows.stop()
         self._closed.flush()
@@ -190,6 +177,16 @@ class App:
             await self._spans.stop()
         self._tracer.stop()
         self._log.close()
+
+    def _configure(self, config: Config) -> str:
+        """Use another configuration, and describe what has changed. Raises ConfigError."""
+        assert self._parts is not None
+        changes = self._parts.replace(config)
+        config = self._config = self._parts.config
+        self._guard.configure(config.server)
+        self._prices = price_table(config)
+        self._kinds.update((backend.name, backend.kind) for backend in config.backends)
+        return changes.describe()
 
     def log_handler(self) -> logging.Handler:
         """For the log lines of other libraries."""
@@ -205,8 +202,7 @@ class App:
             self.start()
             assert self._store is not None
             await report_outage(self._store, self._log.say)
-            catalog = self._running().catalog
-            self._keys = KeyAccess(self._store, self._guard, self._log.say, catalog, self._prices)
+            self._keys = KeyAccess(self._store, self._guard, self._log.say, self._running(), lambda: self._prices)
             await self._keys.start()
         except GatewayError as error:
             await send({"type": "lifespan.startup.failed", "message": error.sentence()})
@@ -341,6 +337,10 @@ class App:
             body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
             await mcp.answer(self, body, headers, receive, reply)
             return
+        if short == RELOAD_PATH:
+            self._running()
+            await self.reload.answer(method, self._guard.named_key(headers), reply)
+            return
         page = self._pages.get(short)
         if page is None:
             hint = f"The base URL has one /v1 too many: try {quote(short)}." if short.startswith("/v1/") else ""
@@ -458,18 +458,18 @@ class App:
 
     def _opened(self, record: Record) -> None:
         """Raises BadRequest where too many requests are open."""
-        if self._open >= self._config.server.max_streams:
+        if self._requests.count >= self._config.server.max_streams:
             raise BadRequest(
-                f"{self._open} requests are being answered, the most this server takes at once.",
+                f"{self._requests.count} requests are being answered, the most this server takes at once.",
                 status=429,
                 code="too_many_requests",
                 hint="Try again shortly; [server] max_streams sets the limit.",
             )
-        self._open += 1
+        self._requests.opened(record)
         self._metrics.opened(record)
 
     def _done(self, record: Record) -> None:
-        self._open -= 1
+        self._requests.closed(record)
         if record.grant is not None and self._keys is not None:
             self._keys.settle(record)
         self._close(record)
@@ -487,9 +487,9 @@ class App:
         return self._running().backends[name]
 
     def _running(self) -> Runtime:
-        if self._runtime is None or not self._is_ready:
+        if self._parts is None or not self._is_ready:
             raise BadRequest("the gateway is starting or stopping.", status=503, code="not_ready")
-        return self._runtime
+        return self._parts.runtime
 
     async def _show_metrics(self, reply: Reply) -> None:
         self._closed.flush()

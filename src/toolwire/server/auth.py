@@ -20,8 +20,11 @@ _WEB_VIEW = "vscode-webview://"  # the rest is different for each view
 
 class Guard:
     def __init__(self, config: ServerConfig) -> None:
-        self.keys = [key.reveal().encode() for key in config.keys]
         self.named: Mapping[str, NamedKey] = {}  # valid named keys by the hash of their secret
+        self.configure(config)
+
+    def configure(self, config: ServerConfig) -> None:
+        self.keys = [key.reveal().encode() for key in config.keys]
         self._origins = frozenset(config.origins)
         self._own_name = config.host
 

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from ..catalog.models import Catalog
 from ..errors import BadRequest, GatewayError, quote
 from ..memory.keys import KeyDirectory, NamedKey
 from ..memory.reservations import KeyLimits, Reservation
 from ..memory.store import Store
+from ..runtime import Runtime
 from ..telemetry import Record
 from ..telemetry.prices import Price, PriceTable
 from ..types import Request, Usage
@@ -40,13 +40,13 @@ class KeyAccess:
     """Keeps the keys of the guard up to date. say: writes to the log."""
 
     def __init__(
-        self, store: Store, guard: Guard, say: Callable[..., None], catalog: Catalog, prices: PriceTable
+        self, store: Store, guard: Guard, say: Callable[..., None], runtime: Runtime, prices: Callable[[], PriceTable]
     ) -> None:
         self._directory = KeyDirectory(store, time.time)
         self._limits = KeyLimits(store)
         self._guard = guard
         self._say = say
-        self._catalog = catalog
+        self._runtime = runtime
         self._prices = prices
         self._task: asyncio.Task[None] | None = None
         self._settling: set[asyncio.Task[None]] = set()
@@ -91,7 +91,7 @@ class KeyAccess:
     async def _settle(self, held: Reservation, record: Record, usage: Usage | None, *, is_answered: bool) -> None:
         """What the store does not take now is tried again later."""
         try:
-            cost = self._prices.cost(record.backend, record.sent_model, usage)
+            cost = self._prices().cost(record.backend, record.sent_model, usage)
             await self._limits.settle(held, usage, is_answered=is_answered, cost=cost)
         except GatewayError as error:
             self._say(
@@ -101,18 +101,22 @@ class KeyAccess:
             )
 
     async def _price(self, key: NamedKey, request: Request) -> Price:
-        """Raises BadRequest with 403 for a model whose price is unknown: it could exceed any budget."""
-        route = await self._catalog.route(request.model)
-        price = self._prices.price(route.backend, route.model)
-        if price is None:
-            model = quote(f"{route.backend}/{route.model}")
-            raise BadRequest(
-                f"the key {key.name} has a budget of money, and the price of {model} is unknown.",
-                status=403,
-                code="permission_denied",
-                hint="The owner of the gateway can add it under [prices].",
-            )
-        return price
+        """Of a group, the highest price of its models. Raises BadRequest with 403 for a model whose price is unknown: it could exceed any
+        budget."""
+        prices = []
+        for name in self._runtime.models_of(request.model):
+            route = await self._runtime.catalog.route(name)
+            price = self._prices().price(route.backend, route.model)
+            if price is None:
+                model = quote(f"{route.backend}/{route.model}")
+                raise BadRequest(
+                    f"the key {key.name} has a budget of money, and the price of {model} is unknown.",
+                    status=403,
+                    code="permission_denied",
+                    hint="The owner of the gateway can add it under [prices].",
+                )
+            prices.append(price)
+        return max(prices, key=lambda price: (price.output, price.input))
 
     async def _run(self) -> None:
         count = 0

@@ -9,30 +9,39 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable
-from itertools import groupby, islice
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import count, groupby, islice
 
 from ..errors import GatewayError, InternalError
 from ..ids import new_id
 from ..memory.store import Entry, Item, Store
 from ..memory.store.base import CONVERSATION
-from ..telemetry.hourly import HourLine, HourlyCounts
+from ..telemetry.hourly import HOUR, HourLine, HourlyCounts
+from ..telemetry.quality import CallQuality
 
 OWNER = "stats:"  # a client's is empty or a hash
 EVERY = 30.0  # seconds
 _TOGETHER = 20  # lines of one write: so many go to the store's own thread
 _HOURS = 24
+_MEASURE_EVERY = 10  # writes
 
 
 class Recorder:
-    """Writes the counts of one process, under a unique name. report gets the first unexpected error."""
+    """Writes the counts of one process, under a unique name, and updates quality with the counts of all processes. report gets the first
+    unexpected error."""
 
     def __init__(
-        self, store: Store, history: HourlyCounts, report: Callable[[InternalError, str], None], every: float = EVERY
+        self,
+        store: Store,
+        history: HourlyCounts,
+        report: Callable[[InternalError, str], None],
+        quality: CallQuality | None = None,
+        every: float = EVERY,
     ) -> None:
         self._store = store
         self._history = history
         self._report = report
+        self._quality = quality
         self._has_reported = False
         self._every = every
         self._process = new_id("process_")
@@ -46,7 +55,7 @@ class Recorder:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
-        await self._attempt()
+        await self._attempt(self.write)
 
     async def write(self) -> None:
         """Writes all new counts. What the store does not accept is tried again the next time."""
@@ -61,18 +70,27 @@ class Recorder:
         """What all processes have written on these days, in days since 1970."""
         return await recorded(self._store, days)
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(self._every)
-            await self._attempt()
+    async def measure(self) -> None:
+        """Update the quality of tool calls from the counts of today and yesterday."""
+        if self._quality is not None:
+            today = int(time.time()) // (HOUR * _HOURS)
+            with contextlib.suppress(GatewayError):
+                self._quality.update(await self.read((today - 1, today)))
 
-    async def _attempt(self) -> None:
+    async def _run(self) -> None:
+        for number in count():
+            if number % _MEASURE_EVERY == 0:
+                await self._attempt(self.measure)
+            await asyncio.sleep(self._every)
+            await self._attempt(self.write)
+
+    async def _attempt(self, step: Callable[[], Awaitable[None]]) -> None:
         try:
-            await self.write()
+            await step()
         except Exception as fault:  # the next attempt may succeed, and no request depends on this one
             if not self._has_reported:
                 self._has_reported = True
-                error = InternalError("the counts for `toolwire stats` could not be written.")
+                error = InternalError("the counts for `toolwire stats` could not be written or read.")
                 error.__cause__ = fault
                 self._report(error, "")
 

@@ -57,6 +57,9 @@ class Prometheus:
         self._unpriced = self._counter(
             "toolwire_unpriced_requests_total", "Requests with tokens whose price is unknown.", *_BY_MODEL
         )
+        self._fallbacks = self._counter(
+            "toolwire_fallbacks_total", "Models of a group that failed before their answer began.", "model", "reason"
+        )
         self._key_requests = self._counter("toolwire_key_requests_total", "Requests of named keys.", "key", "status")
         self._key_tokens = self._counter("toolwire_key_tokens_total", "Tokens of named keys.", "key", "kind")
         self._key_cost = self._counter("toolwire_key_cost_dollars_total", "Cost of named keys, where known.", "key")
@@ -116,6 +119,9 @@ class Prometheus:
             self._child(priced, backend, _label(record.sent_model or record.model, self._models)).inc(amount)
         if record.key:
             self._count_key(record)
+        for hop in record.hops:
+            model, _, reason = hop.rpartition(":")
+            self._child(self._fallbacks, _label(model, self._models), reason).inc()
         if verbatim is not None:
             verbatim.inc()
         if record.took_over:

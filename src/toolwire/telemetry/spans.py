@@ -116,7 +116,8 @@ def _events(record: Record) -> list[SpanEvent]:
     if tally.corrections:
         counts = {"toolwire.count": tally.corrections, "toolwire.corrected_calls": tally.corrected}
         corrections.append(SpanEvent("toolwire.correction", record.ended, counts))
-    return corrections + losses + repairs + histories
+    hops = [SpanEvent("toolwire.fallback", record.ended, {"toolwire.hop": hop}) for hop in record.hops]
+    return hops + corrections + losses + repairs + histories
 
 
 def _tools(record: Record) -> list[SpanValue]:

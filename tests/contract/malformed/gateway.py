@@ -122,8 +122,7 @@ async def stage() -> AsyncIterator[Stage]:
     app = App(with_backends(config, backends))
     app.start()
     try:
-        assert app._runtime is not None
-        for backend in app._runtime.backends.values():
+        for backend in app._running().backends.values():
             if isinstance(backend, HttpBackend):
                 backend._transport = server  # type: ignore[assignment] # all that a back end asks of it
         yield Stage(app, server)

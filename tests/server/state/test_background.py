@@ -103,8 +103,7 @@ def test_an_internal_error_is_in_the_log_and_the_answer_has_failed(
 ) -> None:
     config = Config(server=server_config(log="info"))
     with gateway(with_backends(config, (BackendConfig(name="broken", kind="scripted"),))) as server:
-        assert server.app._runtime is not None
-        server.app._runtime.backends["broken"] = Broken()
+        server.app._running().backends["broken"] = Broken()
         asked = {"model": f"broken/{model}", "input": "x", "background": True, "stream": stream}
         answer = ask(server.port, "POST", "/v1/responses", asked, {"x-request-id": "mine"})
         assert answer.status == 200
@@ -117,7 +116,7 @@ def test_an_internal_error_is_in_the_log_and_the_answer_has_failed(
         stored = place.ask("GET", path, key="").json
         assert "inside the gateway" in stored["error"]["message"]
         assert "mistake" not in json.dumps(stored)
-        wait_until(lambda: server.app._open == 0)
+        wait_until(lambda: server.app._requests.count == 0)
     log = capfd.readouterr().err
     assert log.count("ZeroDivisionError: a mistake") == 1
     assert "error mine Traceback" in log

@@ -112,7 +112,8 @@ function callFindings(flow) {
 function reportFindings(flow) {
   const count = (kind) => (flow.reports || []).filter((report) => report.kind === kind);
   const found = [];
-  const [repairs, corrections, losses] = [count("repair"), count("correction"), count("loss")];
+  const [fallbacks, repairs, corrections, losses] = [count("fallback"), count("repair"), count("correction"), count("loss")];
+  if (fallbacks.length) found.push({ level: "warn", title: `${plural(fallbacks.length, "model")} of the group failed first`, text: fallbacks.map((one) => `${one.where} (${one.code})`).join(", "), tab: "reports" });
   if (repairs.length) found.push({ level: "warn", title: repairs.every((one) => one.tool) ? `${plural(repairs.length, "repair")}: the client received other arguments than the model wrote` : `${plural(repairs.length, "repair")}: the gateway changed what was not valid`, text: sentence(reasonOf(repairs[0])) + more(repairs), tab: "reports" });
   if (corrections.length) found.push({ level: "warn", title: `${plural(corrections.length, "correction")}: the model was asked again`, text: sentence(reasonOf(corrections[0])) + more(corrections), tab: "reports" });
   if (losses.length) found.push({ level: "info", title: `${plural(losses.length, "loss", "losses")}: the other side cannot express it`, text: sentence(reasonOf(losses[0])) + more(losses), tab: "reports" });

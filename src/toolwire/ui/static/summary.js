@@ -8,7 +8,7 @@ import { reasonOf } from "./reasons.js";
 import { timingBar } from "./stream.js";
 import { beforeAfter } from "./text_view.js";
 
-const KINDS = { repair: "Repaired", loss: "Lost", correction: "Corrected" };
+const KINDS = { fallback: "Fallback", repair: "Repaired", loss: "Lost", correction: "Corrected" };
 
 export function summaryView(flow, open) {
   const findings = explain(flow);

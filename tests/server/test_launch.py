@@ -6,6 +6,7 @@ import base64
 import http.client
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -34,6 +35,7 @@ from tests.server.harness import (
     request_bytes,
     wait_until,
 )
+from toolwire.cli.app import run as cli
 from toolwire.config.file import BackendConfig, Config, ServerConfig, StoreConfig
 from toolwire.errors import ConfigError
 from toolwire.server import App, launch
@@ -90,7 +92,7 @@ def is_refused(port: int) -> bool:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_streams_finish_before_the_process_ends(tmp_path: Path, number: signal.Signals, workers: str) -> None:
     with process(tmp_path, SCRIPTED, "--workers", workers) as running:
         streams = [Stream(running.port, dialect, text=TEXT, chunk=5, pace=0.1) for dialect in DIALECTS]
@@ -108,17 +110,78 @@ def test_streams_finish_before_the_process_ends(tmp_path: Path, number: signal.S
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_terminal_that_closes_cuts_no_stream(tmp_path: Path, workers: str) -> None:
     """It sends SIGHUP more than once, and SIGTERM may follow it."""
-    with process(tmp_path, SCRIPTED, "--workers", workers) as running:
+    terminal, slave = pty.openpty()
+    with process(tmp_path, SCRIPTED, "--workers", workers, terminal=slave) as running:
         streams = [Stream(running.port, dialect, text=TEXT, chunk=5, pace=0.1) for dialect in DIALECTS]
-        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
-            running.process.send_signal(number)
+        os.close(slave)
+        os.close(terminal)  # the system sends SIGHUP to the process that the terminal controls
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
             time.sleep(0.1)  # signals of one kind that wait are one
+            running.process.send_signal(number)
         for dialect, stream in zip(DIALECTS, streams, strict=True):
             answer = stream.finish()
             assert text_of(dialect, answer.events) == TEXT
             assert is_ended(dialect, answer.events)
         assert running.process.wait(LONG) == 0
         assert "Traceback" not in running.output
+
+
+def test_a_terminal_that_closes_ends_the_gateway(tmp_path: Path) -> None:
+    terminal, slave = pty.openpty()
+    with process(tmp_path, SCRIPTED, terminal=slave) as running:
+        os.close(slave)
+        os.close(terminal)
+        assert running.process.wait(LONG) == 0
+
+
+def models_of(running: Process) -> set[str]:
+    return {line["id"] for line in ask(running.port, "GET", "/v1/models").json["data"]}
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("means", ["SIGHUP", "command"])
+def test_the_configuration_is_read_again_while_streams_go_on(tmp_path: Path, means: str, workers: str) -> None:
+    store = f'[store]\npath = "{tmp_path / "store.db"}"\n'
+    with process(tmp_path, SCRIPTED + store, "--workers", workers) as running:
+        streams = [Stream(running.port, dialect, text=TEXT, chunk=5, pace=0.3) for dialect in DIALECTS]
+        path = tmp_path / "toolwire.toml"
+        replaced = '[backends.other]\nkind = "scripted"\n[backends.demo]\nkind = "demo"\n'
+        path.write_text(f"{store}{replaced}", encoding="utf-8")
+        if means == "SIGHUP":
+            running.process.send_signal(signal.SIGHUP)
+        else:
+            assert cli(["reload", "--config", str(path), "--port", str(running.port)]) == 0
+        count = 2 * int(workers)
+        wait_until(lambda: running.output.count("added: other") >= int(workers))
+        for _ in range(4 * count):  # whichever worker answers
+            assert any(name.startswith("other/") for name in models_of(running))
+            assert ask(running.port, "POST", PATHS["chat"], question("chat", "scripted/scripted")).status == 404
+        for dialect, stream in zip(DIALECTS, streams, strict=True):
+            answer = stream.finish()
+            assert text_of(dialect, answer.events) == TEXT  # of a back end that is not configured any more
+            assert is_ended(dialect, answer.events)
+        path.write_text("[backends.other]\nkind = 7\n", encoding="utf-8")
+        running.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "the configuration is not used" in running.output)
+        assert any(name.startswith("other/") for name in models_of(running))
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(LONG) == 0
+        assert "Traceback" not in running.output
+
+
+def test_a_worker_that_starts_later_has_the_new_configuration(tmp_path: Path) -> None:
+    store = f'[store]\npath = "{tmp_path / "store.db"}"\n'
+    with process(tmp_path, SCRIPTED + store, "--workers", "2") as running:
+        path = tmp_path / "toolwire.toml"
+        path.write_text(f'{store}[backends.other]\nkind = "scripted"\n', encoding="utf-8")
+        running.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: running.output.count("added: other") >= 2)
+        first = running.children()
+        for child in first:
+            os.kill(child, signal.SIGKILL)
+        wait_until(lambda: len(running.children()) == 2 and not set(first) & set(running.children()))
+        wait_until(running.is_healthy)
+        assert any(name.startswith("other/") for name in models_of(running))
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -434,9 +497,7 @@ def test_windows_of_vs_code_need_a_store_that_the_workers_share(tmp_path: Path) 
 def test_what_was_only_found_is_left_out_for_several_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     served: list[Config] = []
     monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", "a-token-that-is-long-enough")
-    monkeypatch.setattr(
-        launch, "_Workers", lambda config, count, announce: served.append(config) or SimpleNamespace(run=lambda: 0)
-    )
+    monkeypatch.setattr(launch, "_Workers", lambda config, *_: served.append(config) or SimpleNamespace(run=lambda: 0))
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # so that what is set there is undone
     vscode, demo = BackendConfig(name="vscode", kind="vscode"), BackendConfig(name="demo", kind="demo")
     launch.run(Config(store=StoreConfig(kind="memory"), backends=(vscode, demo)), workers=2)

@@ -28,6 +28,7 @@ app = App(
 # A command is imported when it runs. The list of commands shows these texts, which are also their docstrings.
 COMMANDS = {
     "serve:serve": "Start the gateway.",
+    "reload:reload": "Make a running gateway read its configuration again, without interrupting requests.",
     "models:models": "List the models of every back end, as backend/model, and the aliases. Exits with 1 if a back end cannot be asked.",
     "doctor:doctor": "Check configuration, address, store, every back end and every MCP server; exit with 1 if there is a problem.",
     "check.command:check": "Check which clients an endpoint works with, and report its faults.",

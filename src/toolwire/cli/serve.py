@@ -47,21 +47,26 @@ def serve(
     """Start the gateway."""
     if not 1 <= workers <= _MAX_WORKERS:
         raise ConfigError(f"found {workers}; expected a whole number from 1 to {_MAX_WORKERS}.", where="--workers")
-    served = with_address(asyncio.run(found_config(config, port=port, is_serving=True)), host, port)
+
+    def read() -> Config:
+        return with_address(asyncio.run(found_config(config, port=port, is_serving=True)), host, port)
+
+    served = read()
     for warning in (*served.warnings, *alias_warnings(served, router_for(served))):
         print(f"warning: {warning}", file=sys.stderr)
 
     check_port(served.server)
     from ..server import run
 
-    run(served, workers=workers, announce=partial(announce, served))
+    run(served, workers=workers, announce=partial(announce, served), reread=read)
 
 
 def alias_warnings(config: Config, router: Router) -> Iterator[str]:
     """Aliases whose target begins with a name that is no back end, and that no known model list contains."""
     names = {backend.name for backend in config.backends}
     for alias, target in config.aliases.items():
-        for model in config.groups.get(alias, (target,)):
+        group = config.groups.get(alias)
+        for model in (target,) if group is None else group.models:
             prefix, slash, _ = model.partition("/")
             route = router.route_or_none(model)
             if "*" in model or not slash or prefix in names or (route is not None and not route.is_guess):

@@ -15,11 +15,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import cache
 from secrets import token_hex
 from types import FrameType
 from typing import NoReturn
 
 import uvicorn
+from msgspec import Struct
 from msgspec.structs import replace
 from prometheus_client.multiprocess import mark_process_dead
 
@@ -31,12 +33,14 @@ from ..config.file import ClusterConfig, Config, ServerConfig
 from ..config.secret import Secret
 from ..errors import ConfigError, GatewayError, quote
 from .app import App
+from .assembly.reload import Reload
 from .connections import Connections, connections_wanted
 from .protocol import Protocol
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)  # Windows has none
-_PASSED_ON = _SIGNALS if _HANGUP is None else (*_SIGNALS, _HANGUP)
+_HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)  # Windows has neither
+_RELOAD: signal.Signals | None = getattr(signal, "SIGUSR1", None)
+_PASSED_ON = tuple(number for number in (*_SIGNALS, _HANGUP, _RELOAD) if number is not None)
 _NOT_STARTED = 3
 _PARENT_SECONDS = 0.5  # between two checks of a worker whether its parent lives
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
@@ -47,18 +51,24 @@ def _nothing() -> None:
     pass
 
 
-def run(config: Config, *, workers: int = 1, announce: Callable[[], None] = _nothing) -> None:
-    """announce is called once, as soon as somebody listens."""
-    config = _unrecorded(_as_cluster(_for_several(config))) if workers > 1 else config
+def run(
+    config: Config,
+    *,
+    workers: int = 1,
+    announce: Callable[[], None] = _nothing,
+    reread: Callable[[], Config] | None = None,
+) -> None:
+    """announce is called once, as soon as somebody listens. reread: reads the configuration again, in any thread."""
+    config = _for_workers(config) if workers > 1 else config
     _prepare_mounts()
     if workers <= 1:
-        _serve(config, None, announce=announce)
+        _serve(Life(config, reread, announce=announce), None)
         return
     if not hasattr(os, "fork") or not hasattr(socket, "SO_REUSEPORT"):
         raise ConfigError("several workers need a system with fork and SO_REUSEPORT.", where="--workers")
     with tempfile.TemporaryDirectory(prefix="toolwire-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        code = _Workers(config, workers, announce).run()
+        code = _Workers(config, workers, announce, None if reread is None else lambda: _for_workers(reread())).run()
     if code:
         sys.exit(code)
 
@@ -88,6 +98,10 @@ def _for_several(config: Config) -> Config:
     return replace(config, backends=tuple(backend for backend in config.backends if backend not in single))
 
 
+def _for_workers(config: Config) -> Config:
+    return _unrecorded(_as_cluster(_for_several(config)))
+
+
 def _unrecorded(config: Config) -> Config:
     """The inspector shows the flows of the worker that answers it, so several workers record only if the owner wants that."""
     is_auto = config.flows.enabled == "auto"
@@ -98,7 +112,13 @@ def _as_cluster(config: Config) -> Config:
     """Workers forward requests to each other, with a secret that only they know unless the owner configured one."""
     if config.cluster is not None or config.store.kind == "memory":
         return config
-    return replace(config, cluster=ClusterConfig(secret=Secret(token_hex(32)), is_own=True))
+    return replace(config, cluster=ClusterConfig(secret=_own_secret(), is_own=True))
+
+
+@cache
+def _own_secret() -> Secret:
+    """The same one when the configuration is read again."""
+    return Secret(token_hex(32))
 
 
 class Options(uvicorn.Config):
@@ -130,10 +150,21 @@ def options(config: Config, app: App) -> Options:
     return Options(config.server, app)
 
 
+class Life(Struct, frozen=True):
+    """One process of the gateway. parent: of a worker; it ends with it. number: of the worker, from 0."""
+
+    config: Config
+    reread: Callable[[], Config] | None = None
+    parent: int = 0
+    announce: Callable[[], None] = _nothing
+    number: int = 0
+
+
 class Server(uvicorn.Server):
     """The first SIGINT or SIGTERM lets the answers under way finish and the process end well; the second one ends it at once.
 
-    SIGHUP is like the first, however often it comes: a terminal that closes sends it more than once.
+    SIGUSR1 reads the configuration again. So does SIGHUP without a terminal, as services expect. With a terminal it is like the first
+    SIGTERM, however often it comes: a terminal that closes sends it more than once.
     """
 
     parent = 0  # of a worker: when it is gone, nobody is left to stop it
@@ -147,7 +178,8 @@ class Server(uvicorn.Server):
         self.server_state: Connections = Connections(config.limits, files)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        with _hangup_handled(self._hang_up):
+        self._has_terminal = has_terminal()
+        with _handled(_HANGUP, self._hang_up), _handled(_RELOAD, self._reload):
             super().run(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -160,6 +192,8 @@ class Server(uvicorn.Server):
         self.server_state.watch(self._loop)
         if self.parent:
             self._check_parent()
+        if _RELOAD is not None:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {_RELOAD})
         self.announce()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -199,42 +233,53 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def _hang_up(self, number: int, frame: FrameType | None) -> None:
-        self.should_exit = True
+        if self._has_terminal:
+            self.should_exit = True
+        else:
+            self._reload(number, frame)
+
+    def _reload(self, number: int, frame: FrameType | None) -> None:
+        app = self.config.app
+        if isinstance(app, App):
+            self._loop.call_soon_threadsafe(app.reload.start)
 
     def _drop_all(self) -> None:
         for connection in list(self.server_state.connections):
             connection.transport.abort()
 
 
+def has_terminal() -> bool:
+    """Whether this process has a controlling terminal, which sends SIGHUP when it closes."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
 @contextlib.contextmanager
-def _hangup_handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def _handled(number: signal.Signals | None, handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Not where it is ignored: nohup starts programs like that, so that they outlive their terminal."""
     is_main = threading.current_thread() is threading.main_thread()
-    if _HANGUP is None or not is_main or signal.getsignal(_HANGUP) == signal.SIG_IGN:
+    if number is None or not is_main or signal.getsignal(number) == signal.SIG_IGN:
         yield
         return
-    former = signal.signal(_HANGUP, handler)
+    former = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(_HANGUP, former)
+        signal.signal(number, former)
 
 
-def _serve(
-    config: Config,
-    listener: socket.socket | None,
-    parent: int = 0,
-    announce: Callable[[], None] = _nothing,
-    number: int = 0,
-) -> None:
-    """number: of the worker, from 0."""
-    node = _node(config, number)
-    app = App(config, cluster=node)
+def _serve(life: Life, listener: socket.socket | None) -> None:
+    config = life.config
+    node = _node(config, life.number)
+    app = App(config, cluster=node, reload=Reload(life.reread, life.parent))
     # What uvicorn and asyncio have to say takes the same way as our own lines: a full pipe must not stop them either.
     logging.basicConfig(handlers=[app.log_handler()], level=logging.WARNING, force=True)
     running = Server(options(config, app), _allowed_files(2 * connections_wanted(config.server) + 512))
-    running.parent = parent
-    running.announce = announce
+    running.parent = life.parent
+    running.announce = life.announce
     running.node = node
     try:
         running.run(sockets=None if listener is None else [listener])
@@ -302,10 +347,14 @@ def _bound(host: str, port: int, *, is_shared: bool) -> socket.socket:
 class _Workers:
     """The parent: starts workers, starts dead ones again, passes signals on, and leaves last."""
 
-    def __init__(self, config: Config, count: int, announce: Callable[[], None]) -> None:
+    def __init__(
+        self, config: Config, count: int, announce: Callable[[], None], reread: Callable[[], Config] | None
+    ) -> None:
         self._config = config
         self._count = count
         self._announce = announce
+        self._reread = reread
+        self._has_terminal = has_terminal()
         self._born: dict[int, float] = {}
         self._numbers: dict[int, int] = {}  # of each worker, from 0
         self._is_stopping = False
@@ -321,7 +370,7 @@ class _Workers:
             return _NOT_STARTED
         for number in _SIGNALS:
             signal.signal(number, self._stop)
-        with _hangup_handled(self._stop):
+        with _handled(_HANGUP, self._hang_up), _handled(_RELOAD, self._reload):
             for _ in range(self._count):
                 self._start()
             while self._born:
@@ -347,7 +396,7 @@ class _Workers:
         number = next(number for number in range(self._count) if number not in self._numbers.values())
         child = os.fork()
         if not child:
-            _work(self._config, parent, self._announce, number)
+            _work(Life(self._config, self._reread, parent, self._announce, number))
         self._born[child] = time.monotonic()
         self._numbers[child] = number
         self._announce = _nothing
@@ -372,23 +421,37 @@ class _Workers:
             time.sleep(_LEAST_LIFE)
         self._start()
 
+    def _hang_up(self, number: int, frame: FrameType | None) -> None:
+        if self._has_terminal:
+            self._stop(number, frame)
+        else:
+            self._reload(number, frame)
+
+    def _reload(self, number: int, frame: FrameType | None) -> None:
+        """For workers that start from now on, and for those that run. Each of them reports an error in the file itself."""
+        if self._reread is not None and not self._is_stopping:
+            with contextlib.suppress(GatewayError):
+                self._config = self._reread()
+            for child in self._born:
+                _signal(child, _RELOAD or signal.SIGTERM)
+
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._is_stopping = True
         for child in self._born:
             _signal(child, number)
 
 
-def _work(config: Config, parent: int, announce: Callable[[], None], number: int) -> NoReturn:
+def _work(life: Life) -> NoReturn:
     """The life of a worker; it never returns into its parent's code."""
-    code = 1
+    code, server = 1, life.config.server
     try:
         os.setpgid(0, 0)  # so that Ctrl-C reaches the parent alone, and each worker hears of it once
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
-        if _HANGUP is not None and signal.getsignal(_HANGUP) != signal.SIG_IGN:
-            signal.signal(_HANGUP, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
-        _serve(config, bound(config.server.host, config.server.port), parent, announce, number)
+        for number in _PASSED_ON:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        # SIGUSR1 waits until the server has started.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number for number in _PASSED_ON if number != _RELOAD])
+        _serve(life, bound(server.host, server.port))
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
@@ -402,7 +465,7 @@ def _work(config: Config, parent: int, announce: Callable[[], None], number: int
 
 def _signal(child: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.kill(child, number if number == _HANGUP else signal.SIGTERM)
+        os.kill(child, number if number in (_HANGUP, _RELOAD) else signal.SIGTERM)
 
 
 def _say(words: str) -> None:

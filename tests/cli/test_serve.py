@@ -15,6 +15,7 @@ from toolwire.catalog.router import router_for
 from toolwire.cli.serve import UnusablePort, address_of, alias_warnings, banner, check_port, serve
 from toolwire.config.file import BackendConfig, Config, McpServerConfig, ServerConfig, with_backends
 from toolwire.config.secret import Secret
+from toolwire.config.values import ModelGroup
 from toolwire.errors import ConfigError
 
 OPENAI = BackendConfig(
@@ -80,7 +81,9 @@ def test_an_alias_to_an_unknown_back_end_is_reported() -> None:
     )
     listed = with_backends(Config(aliases={"x": "meta/llama"}), [replace(OPENAI, models=("meta/llama",))])
     assert not list(alias_warnings(listed, router_for(listed)))
-    group = with_backends(Config(aliases={"x": "demo/echo-tools"}, groups={"x": ("demo/echo-tools", "no/such")}), [])
+    group = with_backends(
+        Config(aliases={"x": "demo/echo-tools"}, groups={"x": ModelGroup(models=("demo/echo-tools", "no/such"))}), []
+    )
     assert "requests fail" in next(alias_warnings(group, router_for(group)))
 
 

@@ -48,6 +48,7 @@ COMMANDS = {
 EXAMPLES = {
     "": "toolwire serve",
     "serve": "toolwire serve --port 18800",
+    "reload": "toolwire reload --config toolwire.toml",
     "models": "toolwire models --config toolwire.toml",
     "doctor": "toolwire doctor --config toolwire.toml",
     "check": "toolwire check http://127.0.0.1:11434/v1",

@@ -197,7 +197,7 @@ def vscode_gateway(*more: BackendConfig, pace: Pace | None = None, **fields: Any
 
 
 def hub_of(server: Gateway) -> Any:
-    backends = server.app._runtime.backends if server.app._runtime is not None else {}
+    backends = server.app._parts.runtime.backends if server.app._parts is not None else {}
     found = backends["vscode"]
     assert isinstance(found, VSCodeBackend)
     return found.hub

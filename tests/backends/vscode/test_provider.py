@@ -78,8 +78,7 @@ def test_a_change_is_offered_unasked(server: Gateway) -> None:
         async with window(server) as opened:
             await opened.say({"type": "list"})
             await opened.wait("offer")
-            runtime = server.app._runtime
-            assert runtime is not None
+            runtime = server.app._running()
             kept = dict(runtime.catalog._lists)["scripted"]
             runtime.catalog.note_models("scripted", [])
             offer = await opened.wait("offer", 2)
@@ -165,7 +164,7 @@ def test_an_ask_can_be_stopped(server: Gateway) -> None:
             assert await opened.wait("end") == {"type": "end", "id": "a", "cancelled": True}
             await opened.say(scripted(text="again"))  # the id is free
             await opened.wait("end", 2)
-            await until(lambda: server.app._open == 0)
+            await until(lambda: server.app._requests.count == 0)
 
     asyncio.run(main())
 
@@ -175,8 +174,8 @@ def test_a_window_that_goes_stops_its_asks(server: Gateway) -> None:
         async with window(server) as opened:
             await opened.say(scripted(text="x" * 500, chunk=1, pace=0.05))
             await opened.wait("parts")
-            assert server.app._open == 1
-        await until(lambda: server.app._open == 0)
+            assert server.app._requests.count == 1
+        await until(lambda: server.app._requests.count == 0)
 
     asyncio.run(main())
 
@@ -228,8 +227,7 @@ def test_a_mistake_of_ours_is_reported_as_one(server: Gateway, monkeypatch: pyte
         raise ZeroDivisionError("a mistake")
 
     async def main() -> None:
-        runtime = server.app._runtime
-        assert runtime is not None
+        runtime = server.app._running()
         monkeypatch.setattr(runtime, "answer", broken)
         async with window(server) as opened:
             await opened.say(scripted())

@@ -25,7 +25,7 @@ def test_every_kind_of_telemetry_accepts_a_record() -> None:
 
 def batch(seconds: float = 0.0) -> tuple[RecordBatch, list[str]]:
     counted: list[str] = []
-    return RecordBatch(lambda record: counted.append(record.request_id), seconds), counted
+    return RecordBatch(lambda records: counted.extend(record.request_id for record in records), seconds), counted
 
 
 def test_records_are_handed_over_in_order_after_a_moment() -> None:

@@ -229,12 +229,8 @@ class App:
             record.traceparent = headers.get("traceparent", "")
         if wire_trace.active:
             wire_trace.enter(request_id)
-        if (
-            self._flows is not None
-            and endpoint is not None
-            and endpoint.decode is not None
-            and scope["method"] == "POST"
-        ):
+        is_post = scope["method"] == "POST"
+        if self._flows is not None and endpoint is not None and endpoint.decode is not None and is_post:
             send = self._flows.begin(record, scope, endpoint.decode, endpoint.key or key_in(headers), send)
         origin = self._guard.allowed_origin(headers["origin"]) if "origin" in headers else None
         reply = Reply(send, dialect, request_id, origin)
@@ -252,7 +248,7 @@ class App:
             if endpoint is not None:
                 if endpoint.place:
                     await self._show_state(scope, endpoint.place, headers, receive, reply)
-                elif endpoint.decode is not None and scope["method"] == "POST":
+                elif endpoint.decode is not None and is_post:
                     await self._model_request(endpoint, endpoint.decode, headers, receive, reply, record)
                 elif scope["method"] in endpoint.methods:
                     await self._describe_models(endpoint, headers, receive, reply)
@@ -294,12 +290,13 @@ class App:
         if record.flow is not None:
             record.flow.end()
 
-    def _count(self, record: Record) -> None:
-        self._metrics.closed(record)
-        self._history.closed(record)
-        self._log.request(record)
-        if self._spans is not None:
-            self._spans.closed(record)
+    def _count(self, records: list[Record]) -> None:
+        self._metrics.closed_all(records)
+        for record in records:
+            self._history.closed(record)
+            self._log.request(record)
+            if self._spans is not None:
+                self._spans.closed(record)
 
     async def _stats(self, hours: int) -> list[JsonObject]:
         assert self._recorder is not None

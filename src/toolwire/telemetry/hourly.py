@@ -70,7 +70,8 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
     def count(self, record: Record) -> None:
         tally, usage = record.tally, record.usage
         self.requests += 1
-        self.errors += record.outcome == "error"
+        if record.outcome == "error":
+            self.errors += 1
         self.refused += tally.refused + (record.status == 400 and record.error == "upstream_error")
         if tally.made or record.local:
             self.calls += tally.made + len(record.local)
@@ -81,17 +82,20 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
             self.cut += tally.cut
         self.corrections += tally.corrections
         self.corrected += tally.corrected
-        self.max_iterations += record.has_reached_bound
+        if record.has_reached_bound:
+            self.max_iterations += 1
         self.losses += len(record.losses)
         if record.history:
             self.pair_repairs += record.history.total()
         if usage is not None:
             self.tokens_in += usage.input
             self.tokens_cached += usage.cached
-            self.priced += record.cost is not None
-            self.unpriced += record.cost is None
-            self.cost += record.cost or 0
             self.tokens_out += usage.output
+            if record.cost is None:
+                self.unpriced += 1
+            else:
+                self.priced += 1
+                self.cost += record.cost
         seconds = max(0.0, record.ended - record.started)
         self.seconds += seconds
         place = int(math.log2(min(max(seconds, _MIN_SECONDS), _MAX_SECONDS) / _MIN_SECONDS) * _STEPS)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from ..types import Usage
 from .prices import dollars
 from .record import Record
+
+Sums: TypeAlias = dict[Counter, float]
 
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _HELD_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300)
@@ -81,7 +85,6 @@ class Prometheus:
         # Labelled children of hot metrics: finding a child by its labels costs more than counting.
         self._known: dict[tuple[str, str, int, str, bool], tuple[Counter, Histogram, Histogram, Counter | None]] = {}
         self._known_tokens: dict[str, tuple[Counter, Counter]] = {}
-        self._known_calls: dict[tuple[str, str, str], Counter] = {}
         self._children: dict[tuple[Counter, str, str], Counter] = {}
         self._models: set[str] = set()
         self._features: set[str] = set()
@@ -91,7 +94,18 @@ class Prometheus:
         self._open.inc()
 
     def closed(self, record: Record) -> None:
-        self._open.dec()
+        self.closed_all([record])
+
+    def closed_all(self, records: Sequence[Record]) -> None:
+        """Each counter is increased once, by the sum of all records."""
+        self._open.dec(len(records))
+        sums: Sums = {}
+        for record in records:
+            self._count(record, sums)
+        for counter, amount in sums.items():
+            counter.inc(amount)
+
+    def _count(self, record: Record, sums: Sums) -> None:
         backend = record.backend or "none"
         key = (backend, record.dialect, record.status, record.outcome, record.is_verbatim)
         known = self._known.get(key)
@@ -103,34 +117,37 @@ class Prometheus:
                 self._verbatim.labels(backend) if record.is_verbatim else None,
             )
         requests, seconds, first_byte, verbatim = known
-        requests.inc()
+        sums[requests] = sums.get(requests, 0) + 1
         seconds.observe(max(0.0, record.ended - record.started))
         if record.first_byte:
             first_byte.observe(max(0.0, record.first_byte - record.started))
         if record.usage is not None:
-            tokens = self._known_tokens.get(backend)
-            if tokens is None:
-                tokens = self._tokens.labels(backend, "input"), self._tokens.labels(backend, "output")
-                self._known_tokens[backend] = tokens
-            tokens[0].inc(record.usage.input)
-            tokens[1].inc(record.usage.output)
-            priced = self._unpriced if record.cost is None else self._cost
-            amount = 1.0 if record.cost is None else dollars(record.cost)
-            self._child(priced, backend, _label(record.sent_model or record.model, self._models)).inc(amount)
+            self._count_usage(record, record.usage, backend, sums)
         if record.key:
-            self._count_key(record)
+            self._count_key(record, sums)
         for hop in record.hops:
             model, _, reason = hop.rpartition(":")
-            self._child(self._fallbacks, _label(model, self._models), reason).inc()
+            _add(sums, self._child(self._fallbacks, _label(model, self._models), reason), 1)
         if verbatim is not None:
-            verbatim.inc()
+            sums[verbatim] = sums.get(verbatim, 0) + 1
         if record.took_over:
-            self._takeovers.labels(backend).inc()
+            _add(sums, self._takeovers.labels(backend), 1)
         for kind, number in record.history.items():
-            self._pairs.labels(backend, kind).inc(number)
+            _add(sums, self._pairs.labels(backend, kind), number)
         for loss in record.losses:
-            self._losses.labels(_label(loss.feature[:_MAX_FEATURE], self._features)).inc()
-        self._count_calls(record, backend)
+            _add(sums, self._losses.labels(_label(loss.feature[:_MAX_FEATURE], self._features)), 1)
+        self._count_calls(record, backend, sums)
+
+    def _count_usage(self, record: Record, usage: Usage, backend: str, sums: Sums) -> None:
+        tokens = self._known_tokens.get(backend)
+        if tokens is None:
+            tokens = self._tokens.labels(backend, "input"), self._tokens.labels(backend, "output")
+            self._known_tokens[backend] = tokens
+        sums[tokens[0]] = sums.get(tokens[0], 0) + usage.input
+        sums[tokens[1]] = sums.get(tokens[1], 0) + usage.output
+        priced = self._unpriced if record.cost is None else self._cost
+        child = self._child(priced, backend, _label(record.sent_model or record.model, self._models))
+        sums[child] = sums.get(child, 0) + (1 if record.cost is None else dollars(record.cost))
 
     def render(self) -> bytes:
         registry = self._registry
@@ -141,14 +158,14 @@ class Prometheus:
         ratios.register(_Accuracy(list(registry.collect())))
         return generate_latest(registry) + generate_latest(ratios)
 
-    def _count_key(self, record: Record) -> None:
+    def _count_key(self, record: Record, sums: Sums) -> None:
         key, usage = _label(record.key, self._keys, _MAX_KEYS), record.usage
-        self._child(self._key_requests, key, str(record.status)).inc()
+        _add(sums, self._child(self._key_requests, key, str(record.status)), 1)
         if usage is not None:
-            self._child(self._key_tokens, key, "input").inc(usage.input)
-            self._child(self._key_tokens, key, "output").inc(usage.output)
+            _add(sums, self._child(self._key_tokens, key, "input"), usage.input)
+            _add(sums, self._child(self._key_tokens, key, "output"), usage.output)
         if record.cost is not None:
-            self._key_cost.labels(key).inc(dollars(record.cost))
+            _add(sums, self._key_cost.labels(key), dollars(record.cost))
 
     def _child(self, counter: Counter, first: str, second: str) -> Counter:
         key = (counter, first, second)
@@ -157,7 +174,7 @@ class Prometheus:
             child = self._children[key] = counter.labels(first, second)
         return child
 
-    def _count_calls(self, record: Record, backend: str) -> None:
+    def _count_calls(self, record: Record, backend: str, sums: Sums) -> None:
         tally = record.tally
         refused = tally.refused + (record.status == 400 and record.error == "upstream_error")
         made = tally.made + len(record.local)
@@ -165,21 +182,17 @@ class Prometheus:
             return
         model = _label(record.sent_model or record.model, self._models)
         if refused:
-            self._refused.labels(backend, model).inc(refused)
+            _add(sums, self._refused.labels(backend, model), refused)
         if record.has_reached_bound:
-            self._bounds.labels(backend, model).inc()
+            _add(sums, self._bounds.labels(backend, model), 1)
         if not made:
             return
         totals = {"made": made, "accepted": tally.accepted + len(record.local)}
         for name, counter in self._calls.items():
             if number := totals[name] if name in totals else getattr(tally, name):
-                key = (name, backend, model)
-                child = self._known_calls.get(key)
-                if child is None:
-                    child = self._known_calls[key] = counter.labels(backend, model)
-                child.inc(number)
+                _add(sums, self._child(counter, backend, model), number)
         for repair, number in tally.repairs.items():
-            self._repairs.labels(repair).inc(number)
+            _add(sums, self._repairs.labels(repair), number)
         if tally.held_seconds:
             self._held.labels(backend).observe(tally.held_seconds)
 
@@ -214,6 +227,10 @@ class _Accuracy:
                 family.add_metric([*key, "before"], right / made)
                 family.add_metric([*key, "after"], (right + found.get(_REPAIRED, 0.0)) / made)
         return [family]
+
+
+def _add(sums: Sums, counter: Counter, amount: float) -> None:
+    sums[counter] = sums.get(counter, 0) + amount
 
 
 def _label(text: str, known: set[str], limit: int = _MAX_LABELS) -> str:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of
+from ..events import Event, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of
 from ..types import Choice, Loss, Opaque, Part, Request, Text, ToolCall, Usage, numbered_id
 from .arguments import Invalid
 from .parts import PartIndexes
@@ -111,7 +111,7 @@ class Turn:
         self.withholds = self._observer is not None and self._observer.withholds
         is_copied = False
         for position, event in enumerate(events):
-            if type(event) is PartDelta:
+            if type(event) is PartDelta or type(event) is Started:
                 continue
             sent = self._event(event)
             if sent is not event:
@@ -146,25 +146,28 @@ class Turn:
                 return
 
     def _event(self, event: Event) -> Event:
-        match event:
-            case PartStarted(part=ToolCall() as call):
-                return self._call_started(event, call)
-            case PartEnded(part=ToolCall() as call):
-                self.calls += 1
-                self._calling.add(event.choice)
-                return _with_id(event, call, self._ids.get(event.index, call.id))
-            case Finished():
-                return self._finished(event)
-            case PartEnded(part=Opaque() as part) if part.dialect != self._dialect:
-                kind = part.value.get("type")
-                name = kind if isinstance(kind, str) and _TYPE_NAME.fullmatch(kind) else "part"
-                self.losses.append(Loss(f"answer.{name}", "answer", "the client's dialect has no such part"))
-                return event
-            case Noted(note=Loss() as loss):
-                self.losses.append(loss)
-                return event
-            case Started() | PartStarted() | PartEnded() | PartDelta() | Noted() | Failed():
-                return event
+        """Compares types instead of matching patterns, which costs several times as much."""
+        if type(event) is PartStarted:
+            return self._call_started(event, event.part) if type(event.part) is ToolCall else event
+        if type(event) is PartEnded:
+            return self._part_ended(event)
+        if type(event) is Finished:
+            return self._finished(event)
+        if type(event) is Noted and type(event.note) is Loss:
+            self.losses.append(event.note)
+        return event
+
+    def _part_ended(self, event: PartEnded) -> Event:
+        part = event.part
+        if type(part) is ToolCall:
+            self.calls += 1
+            self._calling.add(event.choice)
+            return _with_id(event, part, self._ids.get(event.index, part.id))
+        if type(part) is Opaque and part.dialect != self._dialect:
+            kind = part.value.get("type")
+            name = kind if isinstance(kind, str) and _TYPE_NAME.fullmatch(kind) else "part"
+            self.losses.append(Loss(f"answer.{name}", "answer", "the client's dialect has no such part"))
+        return event
 
     def _call_started(self, event: PartStarted, call: ToolCall) -> Event:
         call_id = call.id
@@ -224,10 +227,11 @@ class CallMonitor:
         """The same list where nothing changes."""
         events = self._named(events)
         for event in events:
-            if type(event) is Finished:
+            if type(event) is PartEnded:
+                if type(event.part) is ToolCall:
+                    self._ended.append((event.choice, event.part))
+            elif type(event) is Finished and self._ended:
                 self._validate(cut_choices(event))
-            elif type(event) is PartEnded and type(event.part) is ToolCall:
-                self._ended.append((event.choice, event.part))
         return events
 
     def passes(self, delta: PartDelta) -> bool:
@@ -237,6 +241,8 @@ class CallMonitor:
         """Calls get the exact names of their tools. Calls of a model without tools become text."""
         if not self._has_tools:
             events = self._without_calls(events)
+            if self._indexes is None:
+                return events
         is_copied = False
         for position, event in enumerate(events):
             if (type(event) is PartStarted or type(event) is PartEnded) and type(event.part) is ToolCall:
@@ -258,9 +264,10 @@ class CallMonitor:
     def _without_calls(self, events: list[Event]) -> list[Event]:
         """Function calls become texts, each when it is complete; the parts after the first one are renumbered."""
         if self._indexes is None:
-            calls = (event for event in events if isinstance(event, PartStarted) and isinstance(event.part, ToolCall))
-            first = next(calls, None)
-            if first is None:
+            for first in events:
+                if type(first) is PartStarted and type(first.part) is ToolCall:
+                    break
+            else:
                 return events
             self._indexes, self.deltas = PartIndexes(first=first.index), self
             self.changed = self.changed or "a call where no tool was offered"

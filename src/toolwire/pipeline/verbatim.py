@@ -112,13 +112,15 @@ class Translator:
         return Batch(b"".join(pieces), events)
 
     def _look(self, event: Event) -> None:
-        if isinstance(event, PartStarted):
+        if type(event) is PartStarted:
             self.has_content = True
-        elif isinstance(event, Started):
+        elif type(event) is Finished:
+            self.is_over = True
+        elif type(event) is Started:
             self.begun = event.id
-        elif isinstance(event, Failed):
+        elif type(event) is Failed:
             self.error = event.error
-        self.is_over = self.is_over or isinstance(event, Failed | Finished)
+            self.is_over = True
 
 
 class Tap(Translator):

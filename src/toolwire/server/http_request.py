@@ -168,12 +168,8 @@ class HttpRequest:
         wire would tell the client whether the rest of the body is still read."""
         self.is_started = True
         self.is_persistent = self.is_persistent and self.is_complete and not self._connection.is_leaving
-        fields: list[bytes] = []
-        length: bytes | None = None
-        for name, value in headers:
-            fields.append(b"%b: %b" % (name, value))
-            if name == b"content-length":
-                length = value
+        fields = [b"%b: %b" % field for field in headers]
+        length = dict(headers).get(b"content-length")
         self._is_bodiless = self.scope["method"] == "HEAD" or status in _BODILESS
         if length is not None:
             self._left = int(length)

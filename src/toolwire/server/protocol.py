@@ -21,7 +21,6 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -35,6 +34,7 @@ from .connections import Connections
 from .http_request import HttpRequest, Scope, closing_response
 from .websocket import WebSocketConnection
 
+_ASGI = {"version": "3.0", "spec_version": "2.3"}
 _PIECE = 1024  # bytes that the parser gets at once outside of a body, so that it finds only a few requests in them
 _MAX_UNREAD = 64 << 10
 _MAX_HELD = 64 << 10  # bytes of a body that the application has not taken
@@ -287,7 +287,7 @@ class Protocol(asyncio.Protocol):
         path = raw_path.decode("ascii", "replace")
         return {
             "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "asgi": _ASGI,
             "http_version": version,
             "method": self._parser.get_method().decode("ascii"),
             "scheme": "http",
@@ -302,17 +302,18 @@ class Protocol(asyncio.Protocol):
 
     def _start(self, request: HttpRequest) -> None:
         self.deadline = math.inf
-        task = self.loop.create_task(self._app(request.scope, request, request.send))
-        self._connections.tasks.add(task)
-        task.add_done_callback(partial(self._ended, request))
+        self._connections.tasks.add(self.loop.create_task(self._run(request)))
 
-    def _ended(self, request: HttpRequest, task: asyncio.Task[None]) -> None:
-        self._connections.tasks.discard(task)
-        fault = None if task.cancelled() else task.exception()
-        if fault is not None:
+    async def _run(self, request: HttpRequest) -> None:
+        """A task. It cleans up after itself, because a callback at its end would cost another turn of the loop."""
+        try:
+            await self._app(request.scope, request, request.send)
+        except Exception as fault:
             _log.error("a request ended in an error", exc_info=fault)
-        if not (request.is_answered or request.is_gone):
-            self.transport.abort()
+        finally:
+            self._connections.tasks.discard(asyncio.current_task(self.loop))
+            if not (request.is_answered or request.is_gone):
+                self.transport.abort()
 
     def _consider_upgrade(self) -> None:
         """The client offers another protocol, and the parser has stopped after the head without a look at the body.

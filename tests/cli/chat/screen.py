@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.cli.chat.typist import environment
 
-_SECONDS = 20.0
+_SECONDS = 90.0
 
 
 class Screen:

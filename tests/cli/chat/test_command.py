@@ -230,7 +230,7 @@ def test_a_user_chats_approves_and_exits(tmp_path: Path) -> None:
         assert person.leave() == 0
     assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
     assert '* write {"path":"a.txt","content":"one\\ntwo\\n"}\n' in person.screen
-    assert "    content:\n      | one\n      | two\n" in person.screen
+    assert "    a.txt (new file)\n    @@ -0,0 +1,2 @@\n    +one\n    +two\n" in person.screen
     assert "\x1b[36m" in person.raw
 
 
@@ -420,6 +420,7 @@ def test_foreign_text_cannot_control_the_terminal(tmp_path: Path, columns: int) 
         "\x1b[1m",
         "\x1b[2m",
         "\x1b[31m",
+        "\x1b[32m",
         "\x1b[36m",
         "\x1b[?2004h",
         "\x1b[?2004l",
@@ -428,6 +429,7 @@ def test_foreign_text_cannot_control_the_terminal(tmp_path: Path, columns: int) 
     }
     assert set(SEQUENCE.findall(person.raw)) <= allowed
     assert "\x1b[31mred" not in person.raw
+    assert "\x1b[32m    +\\x1b]0;owned" in person.raw  # the diff, escaped
     for char in "\x9b\u202e\x00\x07":
         assert char not in person.raw
     assert "\\x1b[31mred\\x9b5A\\u202eback" in person.raw

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import sys
 from pathlib import Path
@@ -24,6 +25,8 @@ MARKDOWN = (
     "1. Read it.\n2. Edit it, see [the page](https://docs.example/page).\n\nEscapes: \x1b[31mred\x1b[2J\x1b]0;title\x07 end."
 )
 EDIT = {"calls": [{"name": "edit", "arguments": {"path": "a.txt", "old_text": "two", "new_text": "TWO\n2.5"}}]}
+
+WRITE = {"calls": [{"name": "write", "arguments": {"path": "deep/b.txt", "content": "alpha\nbeta\n"}}]}
 
 
 def saved_prompts(folder: Path) -> list[str]:
@@ -74,7 +77,9 @@ def test_a_paste_of_thirty_lines_is_one_prompt_and_tab_completes(tmp_path: Path)
 @pytest.mark.slow
 @needs_tmux
 def test_markdown_and_diffs_are_shown_as_documented(tmp_path: Path) -> None:
-    scripted(tmp_path, {"text": MARKDOWN, "chunk": 5}, EDIT, {"text": "Done."})
+    path = scripted(tmp_path, {"text": MARKDOWN, "chunk": 5}, EDIT, {"text": "Done."}, WRITE, {"text": "Both."})
+    with path.open("a") as file:
+        file.write('[prices]\n"play/*" = { input = 1000, output = 1000 }\n')
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
     with chat_screen(tmp_path, "--allow-write", columns=76, rows=44) as screen:
         screen.wait("\n>\n")
@@ -88,6 +93,15 @@ def test_markdown_and_diffs_are_shown_as_documented(tmp_path: Path) -> None:
         screen.key("Enter")
         screen.wait("Done.")
         screen.wait("context ")
+        assert re.search(r"\| cost \d+\.\d{4}\n", screen.wait("| cost "))
+        screen.type("Now write")
+        screen.key("Enter")
+        written = screen.wait("allow write?")
+        assert "    deep/b.txt (new file)\n    @@ -0,0 +1,2 @@\n    +alpha\n    +beta\n" in written
+        screen.type("n")
+        screen.key("Enter")
+        screen.wait("Both.")
+    assert not (tmp_path / "deep").exists()
     assert (tmp_path / "a.txt").read_text() == "one\nTWO\n2.5\nthree\n"
     for wanted in (
         " step  why\n",

@@ -42,6 +42,17 @@ def test_a_live_line_never_fills_the_screen(monkeypatch: pytest.MonkeyPatch) -> 
     assert stream.getvalue() == "\r\x1b[K" + "漢" * 8 + "..."
 
 
+def test_notes_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    terminal = Terminal(io.StringIO(), has_screen=True)
+    assert terminal.wrapped("model a/b (--model selects another)") == "model a/b (--model\nselects another)"
+    assert (
+        terminal.wrapped("short  line\n  an indented one that is long")
+        == "short  line\n  an indented one that\n  is long"
+    )
+    assert Terminal(io.StringIO()).wrapped("word " * 99) == "word " * 99
+
+
 def test_in_a_pipe_there_are_no_live_lines_and_no_colours() -> None:
     stream = io.StringIO()
     terminal = Terminal(stream)

@@ -25,7 +25,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
 SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
-_SECONDS = 20.0
+_SECONDS = 90.0
 
 
 class Typist:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.tools.workspace.box import Box, text_of
 from toolwire.tools.workspace import Limits, workspace
 from toolwire.tools.workspace.confinement import Root, Scope
-from toolwire.tools.workspace.files import Replacement, delete, replace_text, write
+from toolwire.tools.workspace.files import FilePreview, Replacement, delete, preview_write, replace_text, write
 from toolwire.tools.workspace.limits import Budget, Stopped
 from toolwire.tools.workspace.messages import ToolRefused
 from toolwire.types import Media
@@ -25,6 +25,25 @@ _IMAGES = {
     "image/gif": b"GIF89a\x01\0\x01\0",
     "image/webp": b"RIFF\x10\0\0\0WEBPVP8 ",
 }
+
+
+@pytest.mark.parametrize(
+    ("path", "before"),
+    [("a.txt", b"one\n"), ("new.txt", None), ("no/such/folder/new.txt", None), ("{root}/a.txt", b"one\n")],
+)
+def test_a_write_can_be_previewed(path: str, before: bytes | None, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    scope = Scope(Root(tmp_path), Limits(), Budget(5.0))
+    path = path.format(root=tmp_path)
+    assert preview_write(scope, path, "two\n") == FilePreview(path=path, before=before, after=b"two\n")
+    assert sorted(os.listdir(tmp_path)) == ["a.txt"]
+
+
+@pytest.mark.parametrize("path", ["../outside.txt", "/etc/passwd", "folder"])
+def test_a_write_that_would_fail_has_no_preview(path: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ToolRefused):
+        preview_write(Scope(Root(tmp_path), Limits(), Budget(5.0)), path, "two")
 
 
 def test_lines_have_numbers(tmp_path: Path) -> None:

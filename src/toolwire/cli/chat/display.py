@@ -69,7 +69,7 @@ class Reporter:
 
     def note(self, text: str, style: str = "dim") -> None:
         """A message about the conversation."""
-        self._notes.line(text, style)
+        self._notes.line(self._notes.wrapped(text), style)
 
     def fault(self, text: str) -> None:
         self.note(f"error: {text}", "red")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -71,6 +72,14 @@ class Terminal:
         """Writes whole lines."""
         self.fresh()
         self._put(self._styled(safe(text), style) + "\n")
+
+    def wrapped(self, text: str) -> str:
+        """The text with its long lines broken between words, where there is a screen."""
+        if not self.has_screen:
+            return text
+        columns = self.columns - 1
+        lines = text.split("\n")
+        return "\n".join(line if len(line) <= columns else _folded(line, columns) for line in lines)
 
     def short(self, text: str, style: str = "", tail: str = "") -> None:
         """Writes one line, cut to the width of the screen minus the tail."""
@@ -260,6 +269,11 @@ def cut(text: str, columns: int) -> str:
     while head and cell_len(head) > columns - len(_MORE):
         head = head[:-1]
     return head + _MORE
+
+
+def _folded(line: str, columns: int) -> str:
+    indent = line[: len(line) - len(line.lstrip(" "))]
+    return textwrap.fill(line, columns, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _escaped(match: re.Match[str]) -> str:

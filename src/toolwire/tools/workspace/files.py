@@ -90,13 +90,15 @@ class FilePreview(Struct, frozen=True, kw_only=True):
 
 
 def preview_write(scope: Scope, path: str, content: str) -> FilePreview:
-    """What write() would do. Raises ToolRefused if the path is outside of the root."""
+    """What write() would do. Raises ToolRefused if it would fail."""
     before: bytes | None = None
-    if scope.root.components_below(path):
-        try:
-            before = load(scope, path).data
-        except ToolRefused:  # it does not exist yet, or write() refuses it with its reason
-            before = None
+    try:
+        with scope.root.place(path, for_writing=True) as place:
+            if _replaceable(place, path) is not None:
+                before = load(scope, path).data
+    except ToolRefused as refusal:
+        if not refusal.is_missing:  # else its folder does not exist yet, and write() creates it
+            raise
     return FilePreview(path=path, before=before, after=_encode(content, "content"))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .tools.functions import Context, ToolFailure, function_tool, tool
     from .tools.mcp import MCP
     from .tools.runner import Bounds
-    from .tools.workspace import workspace
+    from .tools.workspace import Limits, Shell, workspace
     from .types import Media, Message, Request, Text, Usage
 
 __version__ = "0.1.0"
@@ -42,6 +42,7 @@ __all__ = [
     "ErrorEvent",
     "GatewayError",
     "InternalError",
+    "Limits",
     "LoopEvent",
     "MCP",
     "Media",
@@ -52,6 +53,7 @@ __all__ = [
     "Request",
     "Result",
     "Runnable",
+    "Shell",
     "StatusEvent",
     "Terms",
     "Text",
@@ -80,7 +82,7 @@ _MODULES = {
     "tools.functions": "Context ToolFailure function_tool tool",
     "tools.mcp": "MCP",
     "tools.runner": "Bounds",
-    "tools.workspace": "workspace",
+    "tools.workspace": "Limits Shell workspace",
     "types": "Media Message Request Text Usage",
 }
 

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import toolwire
 from tests.agent_harness import IN_PROCESS, MODEL, Weather, calls, kinds_of, pairs, script
 from toolwire import Agent, Context, Conversation, Decision, Terms, tool
 from toolwire.agent.events import CompleteEvent, ToolCallEvent
+from toolwire.config.prices import Price
 from toolwire.errors import BadRequest, ConfigError, UpstreamError
 from toolwire.tools import Runnable
 from toolwire.tools.functions import function_tool
@@ -332,6 +334,18 @@ def test_the_cost_by_the_prices() -> None:
     assert agent().run_sync(PROMPT).cost is None
     result = agent(terms=Terms(prices=(1.0, 2.0))).run_sync(PROMPT)
     assert result.cost == pytest.approx((result.usage.input + 2 * result.usage.output) / 1e6)
+
+
+def test_the_cost_by_the_prices_of_the_configuration() -> None:
+    priced = replace(IN_PROCESS, prices={"s/*": Price(input=3.0, output=5.0)})
+    priced_agent = Agent(MODEL, Weather().tools, config=priced)
+    result = priced_agent.run_sync(PROMPT)
+    assert result.iterations == 2
+    assert result.cost == pytest.approx((3 * result.usage.input + 5 * result.usage.output) / 1e6, rel=1e-3)
+    limited = Agent(MODEL, Weather().tools, config=priced, terms=Terms(max_cost=1e-9)).run_sync(PROMPT)
+    assert (limited.reason, limited.iterations) == ("budget", 1)
+    own = Agent(MODEL, Weather().tools, config=priced, terms=Terms(prices=(1.0, 1.0))).run_sync(PROMPT)
+    assert own.cost == pytest.approx((own.usage.input + own.usage.output) / 1e6)
 
 
 def test_a_missing_configuration_is_named(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Result(Struct, Generic[OutputT], frozen=True, kw_only=True):
 
     output: the answer as the agent's output_type; without one, the text. text: the answer as the model wrote it, or the JSON of the
     output. reason: why the task ended ("done", "max_iterations", "budget", ...). conversation: everything so far, to continue or save.
-    usage: tokens of all requests. cost: by the prices of Terms, None without any. iterations: number of requests to the model.
+    usage: tokens of all requests. cost: by the prices of Terms, else those of the gateway, in US dollars; None if a price is unknown. iterations: number of requests to the model.
     """
 
     output: OutputT
@@ -281,6 +281,7 @@ class Agent(Generic[OutputT]):
             user=self._hooks,
             deps=deps,
             output=None if self._output_type is None else OutputTool(self._output_type),
+            prices=host.prices,
         )
         tools = await self._tools()
         _check_deps(tools, deps)

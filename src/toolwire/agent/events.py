@@ -94,7 +94,7 @@ class ErrorEvent(Struct, frozen=True, kw_only=True, tag="error"):
 class CompleteEvent(Struct, frozen=True, kw_only=True, tag="complete"):
     """The end of the loop: the final text, the reason and the total usage.
 
-    cost: by the prices of Terms, None without any. context: tokens of the last request and its answer, 0 if unknown. output: the value of the type that the agent was given, if it was given one.
+    cost: by the prices of Terms, else those of the gateway, in US dollars; None if a price is unknown. context: tokens of the last request and its answer, 0 if unknown. output: the value of the type that the agent was given, if it was given one.
     """
 
     text: str

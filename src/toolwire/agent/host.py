@@ -10,6 +10,7 @@ from ..catalog.found import found_config
 from ..catalog.router import router_for
 from ..config.file import BackendConfig, Config, with_backends
 from ..config.policy import policy_of
+from ..config.prices import price_table
 from ..config.secret import Secret
 from ..errors import ConfigError
 from ..memory.signatures import SignatureMemory
@@ -27,6 +28,7 @@ class Host:
         self._transport = Transport()
         backends = {backend.name: build(backend, self._transport) for backend in config.backends}
         policies = {backend.name: policy_of(backend) for backend in config.backends}
+        self.prices = price_table(config)
         self.runtime = Runtime(backends, router_for(config), policies, signatures=SignatureMemory())
 
     def model(self, name: str) -> str:

@@ -21,6 +21,7 @@ from ..errors import GatewayError
 from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
 from ..pipeline.answer import EventAnswer
 from ..telemetry import Record, Telemetry
+from ..telemetry.prices import NO_PRICES, PriceTable, dollars
 from ..telemetry.record import NoTelemetry
 from ..tools import Output, Runnable
 from ..tools.runner import Bounds
@@ -51,8 +52,8 @@ _MAX_REMINDERS = 2  # to call the tool for the output
 class Terms(Struct, frozen=True, kw_only=True):
     """The limits of a task.
 
-    max_iterations: requests to the model. max_tokens: input and output of the whole task. max_cost: in the currency of prices, which are
-    for a million tokens, input and output. bounds: time-outs and sizes of tool calls. approve: see Agent.
+    max_iterations: requests to the model. max_tokens: input and output of the whole task. prices: for a million tokens, input and output;
+    without them the prices of the gateway's configuration apply, in US dollars. max_cost: in the currency of the prices. bounds: time-outs and sizes of tool calls. approve: see Agent.
     """
 
     max_iterations: int = 20
@@ -63,13 +64,15 @@ class Terms(Struct, frozen=True, kw_only=True):
     approve: Approve | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """None without prices."""
+        """By the prices of these terms; None without any."""
         if not any(self.prices):
             return None
         return (usage.input * self.prices[0] + usage.output * self.prices[1]) / 1e6
 
-    def is_spent(self, usage: Usage) -> bool:
-        is_costly = self.max_cost is not None and (self.cost(usage) or 0.0) >= self.max_cost
+    def is_spent(self, usage: Usage, cost: float | None = None) -> bool:
+        """cost: of this usage, if these terms have no prices."""
+        spent = self.cost(usage) or cost or 0.0
+        is_costly = self.max_cost is not None and spent >= self.max_cost
         return is_costly or (self.max_tokens is not None and usage.input + usage.output >= self.max_tokens)
 
 
@@ -82,7 +85,7 @@ class Answers(Protocol):
 class Hooks(Struct, frozen=True, kw_only=True):
     """refresh returns the current tools before each round; telemetry gets a record of each answer.
 
-    user: the hooks of the program. deps: for the contexts of tool calls. output: the tool by which the model gives its answer.
+    user: the hooks of the program. deps: for the contexts of tool calls. output: the tool by which the model gives its answer. prices: of the models, for tasks whose terms have none.
     """
 
     refresh: Callable[[], Awaitable[Sequence[Runnable]]] | None = None
@@ -90,6 +93,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
     user: AgentHooks | None = None
     deps: Any = None
     output: OutputTool | None = None
+    prices: PriceTable = NO_PRICES
 
 
 _NO_HOOKS = Hooks()
@@ -126,6 +130,7 @@ class Loop:
         self.usage = Usage()
         self.iterations = 0
         self._context = 0
+        self._billed: int | None = 0  # in billionths of a dollar; None if the price of a request is unknown
         self.failure: GatewayError | None = None
 
     @property
@@ -134,6 +139,12 @@ class Loop:
         messages = [*self._messages, *(self._calls.messages() if self._calls is not None else ())]
         text = "".join(self._partial).strip()
         return (*messages, Message(role="assistant", parts=(Text(text=text),))) if text else tuple(messages)
+
+    @property
+    def cost(self) -> float | None:
+        """None if a price is unknown."""
+        own = self._terms.cost(self.usage)
+        return dollars(self._billed) if own is None and self._billed is not None and self.iterations else own
 
     @property
     def has_output(self) -> bool:
@@ -197,7 +208,7 @@ class Loop:
             return self._ending
         if self._output is not None and self._output.has_value:
             return "done"
-        return "budget" if self._terms.is_spent(self.usage) else None
+        return "budget" if self._terms.is_spent(self.usage, self.cost) else None
 
     def _last_reason(self) -> Ending | None:
         """Why the next request is the last one."""
@@ -264,7 +275,7 @@ class Loop:
                 async for events in batches:
                     for event in events:
                         if isinstance(event, Finished):
-                            self._finished(event)
+                            self._finished(event, record)
                         elif isinstance(event, Failed):
                             if not self._is_text_enough(event.error, parts):
                                 yield self._failed(event.error)
@@ -313,12 +324,14 @@ class Loop:
         last = () if output is None else (output.tool,)
         return replace(request, tools=last, tool_choice=named, headers={**request.headers, **about})
 
-    def _finished(self, event: Finished) -> None:
+    def _finished(self, event: Finished, record: Record) -> None:
         reason = event.choices[0].reason if event.choices else "stop"
         self._ending = reason if reason == "length" or reason == "refused" else "done"
         if event.usage is not None:
             self._context = event.usage.input + event.usage.output
             self.usage = self.usage.plus(replace(event.usage, extra={}))
+        record.cost = self._hooks.prices.cost(record.backend, record.sent_model or record.model, event.usage)
+        self._billed = None if self._billed is None or record.cost is None else self._billed + record.cost
 
     def _complete(self, reason: Ending) -> CompleteEvent:
         answers = [message for message in self.messages[self._known :] if message.role == "assistant"]
@@ -332,7 +345,7 @@ class Loop:
             reason=reason,
             iterations=self.iterations,
             usage=self.usage,
-            cost=self._terms.cost(self.usage),
+            cost=self.cost,
             context=self._context,
             output=output.value if output is not None else None,
         )

@@ -96,6 +96,19 @@ def test_a_final_refusal_is_not(upstream: Upstream, status: int) -> None:
     assert (found.status, found.message, asked) == (status, "no", 1)
 
 
+@pytest.mark.parametrize(
+    ("key", "advice"), [("sk-test-1", "check the key of"), ("", "which wants a key: set key under")]
+)
+def test_a_refused_key_names_the_back_end(upstream: Upstream, key: str, advice: str) -> None:
+    upstream.on("keyless", [reply(401, b'{"error": {"message": "Incorrect API key."}}')])
+    found, _, _ = on_loop(upstream, "keyless", key=Secret(key))
+    assert isinstance(found, UpstreamError)
+    assert found.message == "Incorrect API key."
+    assert 'This is from the back end "b"' in found.sentence()
+    assert f"{advice} [backends.b]." in found.sentence()
+    assert "sk-test-1" not in found.sentence()
+
+
 def test_tries_are_counted(upstream: Upstream) -> None:
     upstream.on("never", [reply(503, b"{}", retry_after="0")])
     for retries, expected in ((0, 1), (1, 2), (3, 4)):

@@ -240,9 +240,17 @@ class HttpBackend(Backend):
         error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
         if not 400 <= response.status < 600:
             error.status = 502
+        if response.status == 401 and not error.hint:
+            error.hint = self._key_hint()
         is_temporary = response.status in _RETRIED or is_passing(error, self.profile)
         error.retryable = is_temporary and not error.is_runaway
         return error
+
+    def _key_hint(self) -> str:
+        """Which back end refuses the request: the client has another key, that of the gateway."""
+        if not self._key:
+            return f'This is from the back end "{self.name}", which wants a key: set key under [backends.{self.name}].'
+        return f'This is from the back end "{self.name}": check the key of [backends.{self.name}].'
 
     def _without_secrets(self, content: bytes) -> bytes:
         """Some servers repeat the request; the client must not see the owner's key."""

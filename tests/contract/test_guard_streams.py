@@ -113,7 +113,8 @@ def test_the_report_says_which_tool_and_member(server: Gateway, upstream: Upstre
     assert arguments(asked.seen) == [("weather", {"days": 1})]
     [report] = reports(asked.raw)
     [loss] = [one for one in report["losses"] if one["feature"].startswith("call.")]
-    assert loss == {"feature": "call.invalid_arguments", "where": 'call "weather"', "why": "missing: city"}
+    where = {"feature": "call.invalid_arguments", "effect": "lost", "where": 'call "weather"'}
+    assert loss == {**where, "why": "missing: city"}
     blocks = asked.raw.decode().split("\n\n")[:-1]
     assert [block.startswith(": toolwire ") for block in blocks[-3:]] == [False, True, False]
 

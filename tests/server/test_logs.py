@@ -19,6 +19,7 @@ from tests.server.conftest import backends_of
 from tests.server.harness import Upstream, ask, gateway, server_config, wait_until
 from toolwire.calls.validation import CallTally
 from toolwire.config.file import Config, with_backends
+from toolwire.errors import UpstreamError
 from toolwire.server.logs import Log
 from toolwire.telemetry import Record
 from toolwire.types import Loss, ToolCall, Usage
@@ -66,6 +67,43 @@ def test_a_name_that_was_read_as_another_is_reported(asked: str, sent: str, word
     (line,) = lines_of("text", "info", record)
     assert line.endswith(f"0.0ms{words}")
     assert json.loads(lines_of("json", "info", record)[0])["sent_model"] == (sent or None)
+
+
+def test_what_is_harmless_is_not_called_lost() -> None:
+    losses = [Loss("role.system", "", ""), Loss("sampling.top_k", "", ""), Loss("history.order", "", "")]
+    record = Record(request_id="req_1", dialect="chat", model="m", backend="b", status=200, losses=losses)
+    (line,) = lines_of("text", "info", record)
+    assert line.endswith(" adapted=history.order,role.system lost=sampling.top_k")
+    value = json.loads(lines_of("json", "info", record)[0])
+    assert value["losses"] == ["history.order", "role.system", "sampling.top_k"]
+    assert value["adapted"] == ["history.order", "role.system"]
+    record.losses = losses[:1]
+    assert "lost=" not in lines_of("text", "info", record)[0]
+
+
+def test_the_message_of_an_error_is_one_field_without_keys() -> None:
+    error = UpstreamError('wrong key "sk-abcdef123456"\nin the request', status=401, hint='This is from "openai".')
+    record = Record(
+        request_id="req_1", dialect="chat", path="/v1/responses", key="laptop", backend="openai", status=401
+    )
+    record.fail(error)
+    (line,) = lines_of("text", "info", record)
+    assert " chat path=/v1/responses key=laptop model= backend=openai 401 error " in line
+    words = "wrong key '[hidden]'\\u000ain the request This is from 'openai'."
+    assert line.endswith(f'error=upstream_error message="{words}"')
+    assert json.loads(lines_of("json", "info", record)[0])["message"] == words
+
+
+def test_debug_explains_the_route_and_each_loss() -> None:
+    losses = [Loss("role.system", "messages[1]", "written as a note"), Loss("user", "user", "too long")]
+    record = Record(request_id="req_1", backend="b", sent_model="m", route='only "b" lists it', losses=losses)
+    assert len(lines_of("text", "info", record)) == 1
+    shown = [line.partition("req_1 ")[2] for line in lines_of("text", "debug", record)[:-1]]
+    assert shown == [
+        'route b/m: only "b" lists it',
+        "adapted role.system at messages[1]: written as a note",
+        "lost user at user: too long",
+    ]
 
 
 def test_a_line_in_json() -> None:
@@ -250,7 +288,7 @@ def served(upstream: Upstream, capfd: pytest.CaptureFixture[str], **fields: Any)
             body = question(dialect, "chat/logged", stream=True, metadata={"user_id": "SECRET NAME"})
             ask(server.port, "POST", PATHS[dialect], body, {"x-request-id": f"mine-{dialect}"})
         ask(server.port, "POST", PATHS["chat"], b'{"messages": "SECRET WORDS"', {"x-request-id": "mine-broken"})
-        ask(server.port, "GET", "/v1/SECRET", headers={"x-request-id": "mine-lost"})
+        ask(server.port, "GET", "/v1/nothing?key=SECRET", headers={"x-request-id": "mine-lost"})
         ask(server.port, "GET", "/healthz")
     return capfd.readouterr().err.splitlines()
 
@@ -266,6 +304,9 @@ def test_each_model_request_has_one_line_with_its_id(upstream: Upstream, capfd: 
     assert "tokens=7+5" in lines[1]
     assert " 400 error " in lines[2]
     assert " 404 error " in lines[3]
+    assert " path=/v1/chat/completions " in lines[0]
+    assert " path=/v1/nothing " in lines[3]
+    assert lines[3].endswith("error=not_found message=\"there is nothing at '/v1/nothing'.\"")
 
 
 def test_each_model_request_has_one_json_object(upstream: Upstream, capfd: pytest.CaptureFixture[str]) -> None:
@@ -274,6 +315,8 @@ def test_each_model_request_has_one_json_object(upstream: Upstream, capfd: pytes
     assert [line["status"] for line in lines] == [200, 200, 400, 404]
     assert lines[0]["calls"] == 1
     assert lines[0]["backend"] == "chat"
+    assert lines[1]["path"] == "/v1/messages"
+    assert (lines[0]["message"], lines[3]["message"]) == (None, "there is nothing at '/v1/nothing'.")
     assert "SECRET" not in str(lines)
 
 

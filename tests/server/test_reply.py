@@ -11,6 +11,11 @@ def test_the_loss_header_is_bounded_and_counts() -> None:
     (header,) = loss_header([Loss(f"feature.{number % 90}", "", "") for number in range(500)])
     assert len(header[1]) <= 1000
     assert loss_header([Loss("a", "", ""), Loss("a", "", ""), Loss("b", "", "")]) == [(b"x-toolwire-loss", b"a;n=2, b")]
+    both = [Loss("role.system", "", ""), Loss("a", "", ""), Loss("history.order", "", "")]
+    assert loss_header(both) == [
+        (b"x-toolwire-loss", b"role.system, a, history.order"),
+        (b"x-toolwire-adapted", b"role.system, history.order"),
+    ]
     assert loss_header([]) == []
 
 

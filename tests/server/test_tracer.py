@@ -97,7 +97,9 @@ def test_a_refusal_and_a_list_of_models_are_traced(upstream: Upstream, capfd: py
     assert "<- a refusal " in text
     assert "code: c" in text
     assert "/v1/models " in text
-    assert SECRET_WORDS not in text
+    wire = [line for line in text.splitlines() if " wire " in line]
+    assert SECRET_WORDS not in "\n".join(wire)  # the line of the request has the message, for the owner
+    assert [SECRET_WORDS in line for line in text.splitlines() if " error=" in line] == [True]
 
 
 def test_a_file_that_cannot_be_opened_is_a_line_and_no_failure(tmp_path: Path) -> None:

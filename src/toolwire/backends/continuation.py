@@ -60,7 +60,7 @@ def continuation(messages: Sequence[Message]) -> Continuation | None:
     if not calls or len(calls) != count or len(results) != count or {call.id for call in calls} != set(results):
         return None
     losses = tuple(
-        Loss("role.system", f"messages[{number}]", "a run that waits for results takes nothing else")
+        Loss("instruction.dropped", f"messages[{number}]", "a run that waits for results takes nothing else")
         for number in range(last, len(messages))
     )
     return Continuation(calls=calls, results=tuple(results[call.id] for call in calls), start=start, losses=losses)

@@ -224,7 +224,7 @@ class App:
         request_id = headers.get("x-request-id", "")
         if not _CLEAN_ID.fullmatch(request_id):
             request_id = f"{self._id_prefix}{next(self._request_count):08x}"
-        record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
+        record = Record(request_id=request_id, path=path, dialect=dialect.name, started=time.monotonic())
         if self._spans is not None:
             record.traceparent = headers.get("traceparent", "")
         if wire_trace.active:

@@ -8,17 +8,22 @@ import re
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TextIO
 
 from ..calls.validation import CallMade, LocalCall
 from ..errors import quote
 from ..telemetry import Record
+from ..telemetry.loss_names import features, is_adapted
 from ..telemetry.prices import dollars
+from ..telemetry.redaction import Redaction
 from ..wire.exact_json import encode
 
 _MAX_LINES = 10_000
 _PAUSE = 0.05
+_MAX_LOSSES = 40
+_REDACTION = Redaction()
 _SEPARATOR = re.compile(r'[ "=,]')
 
 
@@ -42,8 +47,8 @@ class Log:
 
     def request(self, record: Record) -> None:
         if self._is_debug:
-            for call in record.tally.calls:
-                self.say("debug", _call(call), record.request_id)
+            for words in _details(record):
+                self.say("debug", words, record.request_id)
         is_good = record.outcome == "ok" and not record.tally.unknown_names
         if self._is_quiet and (is_good or self._has_errors_only):
             return
@@ -144,6 +149,7 @@ def _text(record: Record) -> str:
         "info" if record.outcome == "ok" else "warning",
         record.request_id,
         record.dialect,
+        *([f"path={_word(record.path)}"] if record.path else []),
         *([f"key={_word(record.key)}"] if record.key else []),
         f"model={_word(record.model)}",
         f"backend={record.backend or '-'}",
@@ -167,13 +173,32 @@ def _text(record: Record) -> str:
         words.append(f"tokens={record.usage.input}+{record.usage.output}")
     if record.cost is not None:
         words.append(f"cost={dollars(record.cost):.6f}")
-    if record.losses:
-        words.append(
-            "lost=" + ",".join(_word(feature) for feature in sorted({loss.feature for loss in record.losses})[:12])
-        )
+    if adapted := features(record.losses, adapted=True):
+        words.append("adapted=" + ",".join(map(_word, adapted[:12])))
+    if lost := features(record.losses, adapted=False):
+        words.append("lost=" + ",".join(map(_word, lost[:12])))
     if record.error:
         words.append(f"error={record.error}")
+    if record.message:
+        words.append(f'message="{_message(record)}"')
     return " ".join(words)
+
+
+def _details(record: Record) -> Iterator[str]:
+    """What log = "debug" adds to the line of a request."""
+    if record.route:
+        yield f"route {_word(f'{record.backend}/{record.sent_model}')}: {record.route}"
+    if record.translated:
+        yield f"the request was translated: {record.translated}"
+    for loss in record.losses[:_MAX_LOSSES]:
+        effect = "adapted" if is_adapted(loss.feature) else "lost"
+        yield f"{effect} {_word(loss.feature)} at {_word(loss.where)}: {quote(loss.why)[1:-1]}"
+    yield from map(_call, record.tally.calls)
+
+
+def _message(record: Record) -> str:
+    """Without anything that looks like a key: providers quote parts of what they refuse."""
+    return _REDACTION.text(quote(record.message)[1:-1].replace('"', "'"))
 
 
 def _call(call: CallMade) -> str:
@@ -197,6 +222,7 @@ def _json(record: Record) -> str:
             "level": "info" if record.outcome == "ok" else "warning",
             "request": record.request_id,
             "key": record.key or None,
+            "path": record.path or None,
             "dialect": record.dialect,
             "model": record.model,
             "backend": record.backend,
@@ -215,6 +241,8 @@ def _json(record: Record) -> str:
             "tokens": [record.usage.input, record.usage.output] if record.usage is not None else None,
             "cost": None if record.cost is None else dollars(record.cost),
             "losses": sorted({loss.feature for loss in record.losses})[:40],
+            "adapted": features(record.losses, adapted=True)[:40],
             "error": record.error or None,
+            "message": _message(record) if record.message else None,
         }
     ).decode()

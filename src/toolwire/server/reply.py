@@ -10,6 +10,7 @@ from typing import TypeAlias
 from ..backends.mounts import Send
 from ..dialects import FrontDialect
 from ..errors import BadRequest, GatewayError, InternalError, quote
+from ..telemetry.loss_names import is_adapted
 from ..types import Loss
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
@@ -152,14 +153,17 @@ def passed_headers(headers: Mapping[str, str]) -> HeaderList:
 
 
 def loss_header(losses: list[Loss]) -> HeaderList:
-    """The losses, counted by feature."""
+    """The losses, counted by feature, and the names of those that are harmless."""
     if not losses:
         return []
     counts: dict[str, int] = {}
     for loss in losses:
         counts[loss.feature] = counts.get(loss.feature, 0) + 1
     words = ", ".join(f"{feature};n={count}" if count > 1 else feature for feature, count in counts.items())
-    return [(b"x-toolwire-loss", _printable(words)[:_MAX_LOSS_HEADER])]
+    found = [(b"x-toolwire-loss", _printable(words)[:_MAX_LOSS_HEADER])]
+    if adapted := ", ".join(filter(is_adapted, counts)):
+        found.append((b"x-toolwire-adapted", _printable(adapted)[:_MAX_LOSS_HEADER]))
+    return found
 
 
 def unlisted_header(backends: Sequence[str]) -> HeaderList:

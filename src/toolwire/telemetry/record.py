@@ -13,6 +13,7 @@ from ..calls.validation import CallTally, LocalCall, new_counter
 from ..errors import GatewayError
 from ..types import JsonObject, Loss, Usage
 from .flow_draft import FlowDraft
+from .loss_names import is_adapted
 
 _COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected", "refused", "exhausted")
 _MAX_LOSSES = 40
@@ -31,9 +32,10 @@ class UsageGrant(Protocol):
 
 
 class Record(Struct, kw_only=True, omit_defaults=True):
-    """Filled while the request runs. Contains no text of the conversation and no secret."""
+    """Filled while the request runs. Contains no secret, and no text of the conversation except what an error message quotes."""
 
     request_id: str = ""
+    path: str = ""  # of the client's request
     key: str = ""  # the name of the client's key
     dialect: str = ""
     model: str = ""
@@ -49,6 +51,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     local: list[LocalCall] = []  # tools that the gateway ran itself; the client does not see these calls
     status: int = 0
     error: str = ""
+    message: str = ""  # of the error
     outcome: str = "ok"  # ok, error, client_gone
     traceparent: str = ""  # the client's span, if traces are exported
     started: float = 0.0
@@ -67,9 +70,9 @@ class Record(Struct, kw_only=True, omit_defaults=True):
 
     def fail(self, error: GatewayError) -> None:
         """The request ends in this error."""
-        self.outcome, self.error = "error", error.code
+        self.outcome, self.error, self.message = "error", error.code, error.sentence()
         if self.flow is not None:
-            self.flow.message = error.sentence()
+            self.flow.message = self.message
 
     def debug_report(self, losses: list[Loss]) -> JsonObject:
         """What a client that asks for it may know, bounded."""
@@ -114,7 +117,15 @@ class Record(Struct, kw_only=True, omit_defaults=True):
 
 
 def _listed(losses: list[Loss]) -> JsonObject:
-    listed = [{"feature": loss.feature, "where": loss.where, "why": loss.why} for loss in losses[:_MAX_LOSSES]]
+    listed = [
+        {
+            "feature": loss.feature,
+            "effect": "adapted" if is_adapted(loss.feature) else "lost",
+            "where": loss.where,
+            "why": loss.why,
+        }
+        for loss in losses[:_MAX_LOSSES]
+    ]
     return {"losses": listed, "more_losses": max(0, len(losses) - _MAX_LOSSES)}
 
 

@@ -29,6 +29,7 @@ from ...types import Choice, Request, Usage
 from ..exchange import ClientGone
 from .create import Create, Steer, decode_create, read_message, request_headers
 from .reply import SocketReply
+from .requests import PATHS
 
 GOING_AWAY = 1001  # clients reconnect
 _NORMAL = 1000
@@ -137,7 +138,7 @@ class ResponsesConnection:
 
     async def _answer(self, create: Create) -> None:
         lane = self._lanes[create.stream_id]
-        record = Record(request_id=new_id("req_"), dialect=DIALECT.name, started=time.monotonic())
+        record = Record(request_id=new_id("req_"), path=PATHS[0], dialect=DIALECT.name, started=time.monotonic())
         reply = SocketReply(self._send, record.request_id, create.stream_id)
         if create.is_warm_up:
             await self._warm_up(create, lane, reply)

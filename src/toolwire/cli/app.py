@@ -33,6 +33,7 @@ COMMANDS = {
     "doctor:doctor": "Check configuration, address, store, every back end and every MCP server; exit with 1 if there is a problem.",
     "check.command:check": "Check which clients an endpoint works with, and report its faults.",
     "connect:connect": "Show the settings that make a client use this gateway; without a client, list the clients.",
+    "start.run:run": "Start a client that uses the gateway for one session and changes no file of yours; without a client, list them.",
     "stats:stats": "Compare back ends and models by error rate and accuracy, from the counts of the gateway.",
     "chat.command:chat": "Chat with a model that may use tools. With a prompt, as an argument or in a pipe, answer it and exit.",
     "tools.command:tools": "List tools with their token cost, duplicates and conflicting names; or try one call.",

@@ -82,6 +82,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     has_key: bool
     is_key_known: bool
     key: Secret
+    is_running: bool
     models: tuple[str, ...]
     fault: ConfigError | None
     contexts: dict[str, int]
@@ -95,7 +96,7 @@ def connect(client: str | None = None, *, options: ConnectOptions = DEFAULTS) ->
     chosen = find_client(client)
     way = setup_for(chosen, options.dialect)
     small, large = tier_models(chosen, options.small_model, options.large_model)
-    gateway = _gateway(options)
+    gateway = find_gateway(options)
     target = ConnectTarget(
         address=gateway.address,
         model=choose_model(options.model, gateway.models),
@@ -150,7 +151,8 @@ def setup_for(client: Client, dialect: str | None) -> DialectSetup:
     raise ConfigError(f"found {quote(dialect)}; {client.title} supports {supported}.", where="--dialect")
 
 
-def _gateway(options: ConnectOptions) -> Gateway:
+def find_gateway(options: ConnectOptions) -> Gateway:
+    """The one of --url, else that of the configuration, whether it runs or not."""
     given = key_from_environment()
     if options.url is None:
         config = load(options.config, os.environ)
@@ -173,6 +175,7 @@ def _gateway(options: ConnectOptions) -> Gateway:
         has_key=has_key,
         is_key_known=is_key_known,
         key=key,
+        is_running=found.status in (200, 401, 403),
         models=found.models,
         fault=found.fault(address),
         contexts=contexts,
@@ -231,7 +234,7 @@ def _describe(client: Client, way: DialectSetup, target: ConnectTarget, options:
         yield FORMATS[settings_file.format]("", settings_of(settings_file, target, way.dialect)).rstrip("\n")
     if way.environment:
         yield "\nIn its environment:\n"
-        yield from _exports(environment_of(way, target), target)
+        yield from _exports(environment_of(way.environment, target, way.dialect), target)
     if way.code:
         yield f"\n{fill(way.code, placeholders)}"
     last = list(_last(client, way, target, options))

@@ -80,10 +80,10 @@ def test_an_alias_has_the_context_window_of_its_model() -> None:
 
 
 def test_variables_for_limits_need_a_known_size() -> None:
-    way = DialectSetup(dialect="chat", environment={"M": "@model@", "N": "@input@", "K": "$TOOLWIRE_KEY"})
-    assert environment_of(way, TARGET) == {"M": "a/b", "K": "$TOOLWIRE_KEY"}
+    variables = {"M": "@model@", "N": "@input@", "K": "$TOOLWIRE_KEY"}
+    assert environment_of(variables, TARGET, "chat") == {"M": "a/b", "K": "$TOOLWIRE_KEY"}
     known = ConnectTarget(address="http://x", model="m", has_key=False, contexts={"m": 1000})
-    assert environment_of(way, known) == {"M": "m", "N": "750", "K": "$TOOLWIRE_KEY"}
+    assert environment_of(variables, known, "chat") == {"M": "m", "N": "750", "K": "$TOOLWIRE_KEY"}
 
 
 def test_a_client_has_a_way_for_each_dialect() -> None:

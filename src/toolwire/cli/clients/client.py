@@ -92,6 +92,36 @@ class SettingsFile(Struct, frozen=True, kw_only=True):
     carrying: tuple[Setting, ...] = ()
 
 
+class RunFolder(Struct, frozen=True, kw_only=True):
+    """A folder of the client that `toolwire run` replaces by a temporary one, whose path it passes in the variable.
+
+    folder: as in FilePlace. copied: the user's settings in it that the client gets a copy of, as patterns. own: the client's part of a folder
+    that other programs use too; everything else in it is linked.
+    """
+
+    variable: str
+    folder: str
+    copied: tuple[str, ...] = ()
+    own: str = ""
+
+
+class ClientRun(Struct, frozen=True, kw_only=True):
+    """How `toolwire run` starts a client without changing the user's files. The settings are those of `connect`.
+
+    settings: "file" writes them to a copy, "none" means that environment has them all; any other name is a variable that takes their
+    text. files: more settings files. moved: files outside of the folders, by their name in the first folder. unset: variables that would
+    take precedence.
+    """
+
+    command: str
+    folders: tuple[RunFolder, ...]
+    settings: str = "file"
+    files: tuple[SettingsFile, ...] = ()
+    moved: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    unset: tuple[str, ...] = ()
+
+
 class DialectSetup(Struct, frozen=True, kw_only=True):
     """Setup of one dialect of a client: files, environment variables, code, or steps in its user interface.
 
@@ -111,6 +141,7 @@ class Client(Struct, frozen=True, kw_only=True):
     """start is the command that runs it; keyed_start the one for a gateway with a key, if different.
 
     proof: whether the settings were tested with the program itself, with recordings of it, or only taken from its documentation.
+    run: None if it cannot be configured for one start.
     """
 
     name: str
@@ -120,6 +151,7 @@ class Client(Struct, frozen=True, kw_only=True):
     notes: str = ""
     start: str = ""
     keyed_start: str = ""
+    run: ClientRun | None = None
 
     @property
     def dialects(self) -> tuple[str, ...]:
@@ -198,13 +230,13 @@ def settings_of(file: SettingsFile, target: ConnectTarget, dialect: str) -> tupl
     )
 
 
-def environment_of(way: DialectSetup, target: ConnectTarget) -> dict[str, str]:
-    """Its variables; without limits if the context window is unknown. A value $TOOLWIRE_KEY stays as it is."""
-    placeholders = target.placeholders(way.dialect)
+def environment_of(environment: Mapping[str, str], target: ConnectTarget, dialect: str) -> dict[str, str]:
+    """With placeholders filled in; without limits if the context window is unknown. A value $TOOLWIRE_KEY stays as it is."""
+    placeholders = target.placeholders(dialect)
     is_known = bool(target.context(target.model))
     return {
         name: str(fill(value, placeholders))
-        for name, value in way.environment.items()
+        for name, value in environment.items()
         if is_known or not _SIZE.search(value)
     }
 

@@ -22,6 +22,7 @@ from . import json_text, toml_text, yaml_text
 from .client import NAME, FilePlace, Format, Setting
 
 NO_SECRET = Secret("")
+_BASES = {"config": ".config", "data": ".local/share", "state": ".local/state", "cache": ".cache"}
 _LONGEST = 4 * 1024 * 1024
 _SECRET = re.compile(r"""((?:key|token|secret|password|authorization)[\w-]*["']?\s*[:=]\s*)(.*)""", re.IGNORECASE)
 _NUMBER = re.compile(r"(\d{1,9}|true|false|null)\s*[,}\]]*\s*$")
@@ -77,6 +78,15 @@ def write(change: FileChange) -> Path | None:
     except OSError as error:
         raise ConfigError(f"this file cannot be written: {_reason(error)}.", where=str(change.path)) from None
     return backup
+
+
+def replace_file(change: FileChange) -> None:
+    """Without a backup, for a file that is itself a copy. Raises ConfigError."""
+    try:
+        change.target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(change.target, change.after, is_private=True)
+    except OSError as error:
+        raise ConfigError(f"this file cannot be written: {_reason(error)}.", where=str(change.path)) from None
 
 
 def _read(target: Path) -> str | None:
@@ -148,7 +158,7 @@ def locate(place: FilePlace, given: Path | None, environ: Mapping[str, str], pla
         raise ConfigError(
             "this client has no standard place for its settings.", hint=f"Pass it with --file: PATH/{place.names[-1]}."
         )
-    folder = _folder(place, environ, platform)
+    folder = folder_of(place.folder, place.variable, environ, platform)
     paths = [folder / name for name in place.names]
     return next((path for path in paths if path.exists()), paths[-1])
 
@@ -169,19 +179,20 @@ def _given_path(place: FilePlace, given: Path) -> Path:
     return given
 
 
-def _folder(place: FilePlace, environ: Mapping[str, str], platform: str) -> Path:
+def folder_of(folder: str, variable: str, environ: Mapping[str, str], platform: str) -> Path:
+    """folder: begins with ~, $config, $data, $state, $cache or $code, the user's folders for these. The variable, if it is set, takes precedence."""
     home = Path(environ.get("HOME") or os.path.expanduser("~"))
-    if own := environ.get(place.variable) if place.variable else None:
+    if own := environ.get(variable) if variable else None:
         return home / own.removeprefix("~/") if own.startswith("~/") else Path(own)
-    first, _, rest = place.folder.partition("/")
-    bases = {"~": home, "$config": _config(home, environ), "$code": _code(home, environ, platform)}
-    return bases[first] / rest if rest else bases[first]
+    first, _, rest = folder.partition("/")
+    base = {"~": home, "$code": _code(home, environ, platform)}.get(first) or _base(first[1:], home, environ)
+    return base / rest if rest else base
 
 
-def _config(home: Path, environ: Mapping[str, str]) -> Path:
+def _base(name: str, home: Path, environ: Mapping[str, str]) -> Path:
     """The XDG specification says to ignore a relative folder."""
-    given = Path(environ.get("XDG_CONFIG_HOME", ""))
-    return given if given.is_absolute() else home / ".config"
+    given = Path(environ.get(f"XDG_{name.upper()}_HOME", ""))
+    return given if given.is_absolute() else home / _BASES[name]
 
 
 def _code(home: Path, environ: Mapping[str, str], platform: str) -> Path:
@@ -189,4 +200,4 @@ def _code(home: Path, environ: Mapping[str, str], platform: str) -> Path:
         return home / "Library/Application Support/Code/User"
     if platform == "win32":
         return Path(environ.get("APPDATA") or home / "AppData/Roaming") / "Code/User"
-    return _config(home, environ) / "Code/User"
+    return _base("config", home, environ) / "Code/User"

@@ -1,0 +1,1 @@
+"""Commands for the first minutes: a client for one session."""

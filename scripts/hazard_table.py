@@ -82,6 +82,23 @@ def document(areas: dict[str, list[Hazard]], tests: Tests) -> str:
     return "\n".join(parts)
 
 
+def site_text(areas: dict[str, list[Hazard]], tests: Tests) -> str:
+    """The same for the documentation site: a list, with the files of the tests instead of their names."""
+    parts = [
+        "# Hazards\n",
+        "Known failures of tool calling, and what toolwire does. The tests have these numbers in their names.\n",
+    ]
+    for area, rows in areas.items():
+        parts.append(f"## {area}\n")
+        for hazard in rows:
+            files = sorted({test.partition("::")[0] for test in tests.get(hazard.number, [])})
+            parts.append(f"**{hazard.number}.** {hazard.wrong}\n")
+            parts.append(f"> {hazard.answer or f'No test: {hazard.reason}'}\n")
+            if files:
+                parts.append(f"> Tests: {', '.join(f'`{file}`' for file in files)}\n")
+    return "\n".join(parts)
+
+
 def main(arguments: list[str]) -> int:
     root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
     areas = hazards_in((root / DATA).read_text(encoding="utf-8"))

@@ -41,6 +41,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Called by mkdocs with the text of each page."""
     if page.file.generated_by is not None:
         return markdown
+    if page.file.src_uri == "hazards.md":
+        return hazards_page()
     return site_links(markdown, f"docs/{page.file.src_uri}")
 
 
@@ -62,6 +64,14 @@ def site_links(text: str, source: str) -> str:
         return f"[{label}]({inside}{mark}{anchor})"
 
     return _LINK.sub(adapt, text)
+
+
+def hazards_page() -> str:
+    """The hazards as a list: in the file they are a table with long cells, which is hard to read in a narrow column."""
+    sys.path.insert(0, str(ROOT))
+    from scripts.hazard_table import DATA, hazards_in, numbered_tests, site_text
+
+    return site_text(hazards_in((ROOT / DATA).read_text(encoding="utf-8")), numbered_tests(ROOT))
 
 
 def commands_page() -> str:

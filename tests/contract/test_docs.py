@@ -111,6 +111,34 @@ def test_every_metric_is_documented() -> None:
     assert ours == {name for name in re.findall(r"`(toolwire_\w+)`", CONFIGURATION) if name != "toolwire_created"}
 
 
+PATHS = re.findall(r"`(GET|POST|DELETE) (/\S+)`", (ROOT / "docs" / "http.md").read_text(encoding="utf-8"))
+
+
+def test_the_page_of_paths_has_them_all() -> None:
+    assert len(PATHS) == len(set(PATHS)) > 35
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS)
+def test_every_path_of_the_page_is_served(demo: Gateway, method: str, path: str) -> None:
+    body = {} if method == "POST" else None
+    answer = ask(demo.port, method, path.replace("MODEL", "demo/echo-tools").replace("ID", "none"), body)
+    assert answer.status in (200, 400, 404)
+    assert b"there is nothing at" not in answer.body
+    assert answer.status != 404 or b"there is no " in answer.body
+
+
+def test_a_path_that_is_not_served_would_be_found(demo: Gateway) -> None:
+    assert b"there is nothing at" in ask(demo.port, "POST", "/v1/nothing", {}).body
+
+
+def test_no_cell_of_a_table_is_a_paragraph() -> None:
+    """Lists of member names may be long. docs/hazards.md is a list on the site."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+        cells = [re.sub(r"`[^`]*`", "", cell) for row in rows for cell in row.split("|")]
+        assert page.name == "hazards.md" or max(map(len, cells), default=0) < 400, page.name
+
+
 def test_links_between_the_pages_exist() -> None:
     for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.site_pages import commands_page, python_page, site_links
+from scripts.site_pages import commands_page, hazards_page, python_page, site_links
 from toolwire.cli.app import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +31,14 @@ def test_the_python_reference_has_every_name_with_its_text() -> None:
         assert f"\n## {name}\n" in page
     assert "### Agent.run_sync" in page
     assert "output_type" in page
+
+
+def test_the_hazards_are_a_list_on_the_site() -> None:
+    page = hazards_page()
+    assert "**H001.** All parallel calls have index 0" in page
+    assert "`tests/dialects/chat/test_answer_in.py`" in page
+    assert "|---" not in page
+    assert page.count("\n**H") == (ROOT / "docs" / "hazards.md").read_text(encoding="utf-8").count("\n| H")
 
 
 @pytest.mark.slow

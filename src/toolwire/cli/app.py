@@ -54,6 +54,7 @@ EXAMPLES = {
     "doctor": "toolwire doctor --config toolwire.toml",
     "check": "toolwire check http://127.0.0.1:11434/v1",
     "connect": "toolwire connect claude-code",
+    "run": 'toolwire run claude -- -p "What is in this folder?"',
     "stats": "toolwire stats --days 30",
     "chat": 'toolwire chat --model demo/echo-tools "What can you do?"',
     "tools": "toolwire tools --mcp 'npx -y @modelcontextprotocol/server-filesystem .'",

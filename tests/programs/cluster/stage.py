@@ -103,6 +103,7 @@ events {{ worker_connections 512; }}
 http {{
     access_log off;
     {temporary}
+    map $http_upgrade $connection_upgrade {{ default upgrade; "" ""; }}
     upstream gateways {{ {servers} }}
     server {{
         listen 127.0.0.1:{port};
@@ -111,7 +112,8 @@ http {{
             proxy_pass http://gateways;
             proxy_http_version 1.1;
             proxy_set_header Host $host;
-            proxy_set_header Connection "";
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection $connection_upgrade;
             proxy_buffering off;
             proxy_read_timeout 600s;
             add_header x-gateway $upstream_addr always;

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,59 @@ def test_a_background_answer_is_followed_from_any_event_and_cancelled_anywhere(s
     for _ in range(4):
         with client(site) as one:
             assert one.responses.retrieve(running.id).status == "cancelled"
+
+
+@pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")  # of the library that the SDK uses
+def test_chains_over_websockets_go_on_at_any_gateway(site: Gateways) -> None:
+    """Each connection reaches another process. What is stored is everywhere, and what is not stays with its connection."""
+    script = prompt(*({"text": f"answer {number}"} for number in range(5)), {"echo": True})
+    previous = None
+    for number in range(6):
+        with client(site) as one, one.responses.connect() as connection:
+            text = "go on" if number else script
+            connection.response.create(model="scripted/x", input=text, previous_response_id=previous)
+            answer = completed(connection)
+        previous = answer.id
+    assert all(f"answer {number}" in answer.output_text for number in range(5))
+    with client(site) as one:
+        assert one.responses.retrieve(answer.id).output_text == answer.output_text
+
+    previous = None
+    with client(site) as one, one.responses.connect() as connection:
+        for number in range(6):
+            text = "go on" if number else script
+            connection.response.create(
+                model="scripted/x", input=text, previous_response_id=previous, store=False, stream_id="chain"
+            )
+            answer = completed(connection)
+            previous = answer.id
+    assert all(f"answer {number}" in answer.output_text for number in range(5))
+
+
+def completed(connection: Any) -> Any:
+    for event in connection:
+        assert event.type not in ("error", "response.failed"), event
+        if event.type == "response.completed":
+            return event.response
+    raise AssertionError("the connection ended without an answer")
+
+
+def test_a_gateway_that_drains_interrupts_no_request(database: PostgresServer, tmp_path: Path) -> None:
+    """As in a rolling upgrade: one gateway after the other ends, while clients go on through the load balancer."""
+    text = " ".join(f"w{number}" for number in range(20))
+    with gateways(tmp_path, database, count=2, workers=1) as running, ThreadPoolExecutor(4) as pool:
+
+        def send(number: int) -> str:
+            with client(running) as one:
+                script = prompt({"text": text, "chunk": 4, "pace": 0.02})
+                events = one.responses.create(model="scripted/x", input=f"{script} {number}", stream=True)
+                return "".join(event.delta for event in events if event.type == "response.output_text.delta")
+
+        answers = [pool.submit(send, number) for number in range(40)]
+        answers[3].result()
+        os.kill(running.processes[0], signal.SIGTERM)
+        assert [answer.result() for answer in answers] == [text] * 40
+        assert b"ready" in ask(running.ports[1], "GET", "/readyz").body
 
 
 def _listening_on(port: int) -> int:

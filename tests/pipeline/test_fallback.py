@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.server.harness import (
     CLOSE,
     HOLD,
+    LONG,
     RESET,
     Answer,
     Gateway,
@@ -87,15 +88,19 @@ FAILURES: dict[str, list[Any]] = {
     "closed without an answer": [CLOSE],
     "reset": [RESET],
     "cut after the role": [stream_head(), chunk(event(ROLE)), CLOSE],
-    "no answer at all": [HOLD],
-    "a head and then nothing": [stream_head(), HOLD],
-    "a role and then nothing more": [stream_head(), chunk(event(ROLE)), HOLD],
     "no JSON": [reply(200, b"<html>", "text/html")],
     "no JSON in the stream": [reply(200, b"data: {nonsense\n\n", "text/event-stream")],
     "408": [reply(408, b"{}")],
     "502 in HTML": [reply(502, b"<html>Bad Gateway</html>", "text/html")],
     "503": [reply(503, b'{"error": {"message": "loading"}}', retry_after="5")],
     "529": [reply(529, b'{"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}')],
+}
+
+
+STALLS: dict[str, list[Any]] = {
+    "no answer at all": [HOLD],
+    "a head and then nothing": [stream_head(), HOLD],
+    "a role and then nothing more": [stream_head(), chunk(event(ROLE)), HOLD],
 }
 
 
@@ -115,7 +120,8 @@ def server(upstream: Upstream) -> Iterator[Gateway]:
     config = with_backends(Config(server=server_config()), backends)
     members = ("one/one", "two/two")
     groups = {
-        "fast": ModelGroup(models=members, stall_seconds=1.0),
+        "fast": ModelGroup(models=members),
+        "impatient": ModelGroup(models=members, stall_seconds=3.0),
         "strict": ModelGroup(models=members, fallback_on=("429",)),
         "wide": ModelGroup(models=members, fallback_on=("401",)),
     }
@@ -142,6 +148,18 @@ def test_a_request_falls_over_until_an_answer_begins(
     assert answer.status == 200
     assert answer.body.count(b"Hello from two") == 1
     assert len(upstream.requests("one")) == len(upstream.requests("two")) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("stall", STALLS)
+def test_a_request_falls_over_if_no_answer_begins_in_time(
+    server: Gateway, upstream: Upstream, stall: str, stream: bool
+) -> None:
+    upstream.on("one", STALLS[stall])
+    upstream.on("two", good("Hello from two", stream=stream))
+    answer = send(server, stream=stream, model="impatient")
+    assert answer.body.count(b"Hello from two") == 1
+    assert upstream.requests("one")[0].left.wait(LONG)  # the stalled request was ended
 
 
 NAMED = {**CALL, "function": {"name": "f", "arguments": ""}}

@@ -18,8 +18,10 @@ from tests.server.socket.client import SocketClient
 from tests.tools.mcp.servers import bare
 from toolwire.config.file import BackendConfig, Config, McpServerConfig, ServerConfig, StoreConfig, with_backends
 from toolwire.config.secret import Secret
+from toolwire.errors import UpstreamError
 from toolwire.memory.keys import KeyDirectory
-from toolwire.memory.store import store_for
+from toolwire.memory.store import SharedRecord, store_for
+from toolwire.memory.store.memory import MemoryStore
 from toolwire.telemetry.prices import DOLLAR, Price
 
 pytestmark = pytest.mark.slow
@@ -151,3 +153,25 @@ def test_a_budget_of_money_ends_and_needs_a_known_price(path: Path) -> None:
         metrics = ask(running.port, "GET", "/metrics", headers={"authorization": f"Bearer {OWNER}"}).body.decode()
     (cost,) = [line for line in metrics.splitlines() if line.startswith('toolwire_key_cost_dollars_total{key="rich"}')]
     assert 0 < float(cost.split()[-1]) < 1
+
+
+class LateStore(MemoryStore):
+    """A store that is down when the gateway starts."""
+
+    is_up = False
+
+    async def records(self, space: str) -> list[SharedRecord]:
+        if not self.is_up:
+            raise UpstreamError("the store is not available.", status=503)
+        return await super().records(space)
+
+
+def test_a_key_that_cannot_be_checked_is_not_called_wrong() -> None:
+    store = LateStore(max_bytes=1 << 20, max_age=1e9)
+    config = Config(server=ServerConfig(keys=(Secret(OWNER),), default="demo"))
+    with gateway(with_backends(config, (BackendConfig(name="demo", kind="demo"),)), store) as running:
+        refused = post(running, "tw-some-key")
+        assert (refused.status, refused.json["error"]["code"]) == (503, "store_unavailable")
+        assert post(running, OWNER).status == 200
+        store.is_up = True
+        wait_until(lambda: post(running, "tw-some-key").status == 401)

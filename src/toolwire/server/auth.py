@@ -21,6 +21,7 @@ _WEB_VIEW = "vscode-webview://"  # the rest is different for each view
 class Guard:
     def __init__(self, config: ServerConfig) -> None:
         self.named: Mapping[str, NamedKey] = {}  # valid named keys by the hash of their secret
+        self.lacks_named = False  # the store could not be read since the start
         self.configure(config)
 
     def configure(self, config: ServerConfig) -> None:
@@ -81,6 +82,9 @@ class Guard:
                 code="authentication_failed",
             )
         if self.key_of(given) is None and self.named_key(headers) is None:
+            if self.lacks_named:
+                message = "the key cannot be checked, because the store is not available."
+                raise BadRequest(message, status=503, code="store_unavailable")
             raise BadRequest("the key is not one of this server's keys.", status=401, code="authentication_failed")
 
     def _is_own(self, host: str) -> bool:

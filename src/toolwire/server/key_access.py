@@ -53,6 +53,7 @@ class KeyAccess:
         self._is_down = False
 
     async def start(self) -> None:
+        self._guard.lacks_named = True
         await self._refresh()
         self._task = asyncio.create_task(self._run(), name="keys")
 
@@ -133,7 +134,7 @@ class KeyAccess:
         """While the store is down, the keys stay as they are."""
         try:
             self._guard.named = await self._directory.by_hash()
-            self._is_down = False
+            self._is_down = self._guard.lacks_named = False
         except GatewayError as error:
             if not self._is_down:
                 self._say("warning", f"the named keys could not be read: {error.message}")

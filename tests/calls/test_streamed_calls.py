@@ -221,3 +221,18 @@ def test_however_it_is_cut_the_result_is_the_same(raws: list[str], size: int, is
     streamed, at_once = fold(run(repairer(), events)), fold(repairer().send(whole))
     assert [part.part.args for part in streamed.parts] == [part.part.args for part in at_once.parts]  # type: ignore[union-attr]
     assert [part.index for part in streamed.parts] == list(range(len(raws)))
+
+
+@given(st.lists(DAMAGED, min_size=1, max_size=3), st.integers(1, 9), st.integers(2, 9))
+def test_several_events_at_once_are_sent_like_one_after_the_other(raws: list[str], size: int, batch: int) -> None:
+    events: list[Event] = [Started(id="a", model="m")]
+    for index, raw in enumerate(raws):
+        events += call_events(raw, size, index)
+    events.append(END)
+    one = repairer()
+    batches = [one.send(events[start : start + batch]) for start in range(0, len(events), batch)]
+    together, alone = [event for sent in batches for event in sent], run(repairer(), events)
+    assert [arguments(together, index) for index in range(len(raws))] == [
+        arguments(alone, index) for index in range(len(raws))
+    ]
+    assert calls(together) == calls(alone)

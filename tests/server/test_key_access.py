@@ -18,6 +18,7 @@ from tests.server.socket.client import SocketClient
 from tests.tools.mcp.servers import bare
 from toolwire.config.file import BackendConfig, Config, McpServerConfig, ServerConfig, StoreConfig, with_backends
 from toolwire.config.secret import Secret
+from toolwire.config.values import ModelGroup
 from toolwire.errors import UpstreamError
 from toolwire.memory.keys import KeyDirectory
 from toolwire.memory.store import SharedRecord, store_for
@@ -175,3 +176,23 @@ def test_a_key_that_cannot_be_checked_is_not_called_wrong() -> None:
         assert post(running, OWNER).status == 200
         store.is_up = True
         wait_until(lambda: post(running, "tw-some-key").status == 401)
+
+
+def test_a_budget_of_money_needs_the_prices_of_all_models_of_a_group(path: Path) -> None:
+    def served(prices: dict[str, Price]) -> Config:
+        config = Config(
+            server=ServerConfig(keys=(Secret(OWNER),)),
+            store=StoreConfig(path=str(path)),
+            aliases={"fast": "one/echo-tools"},
+            groups={"fast": ModelGroup(models=("one/echo-tools", "two/echo-tools"))},
+            prices=prices,
+        )
+        return with_backends(config, tuple(BackendConfig(name=name, kind="demo") for name in ("one", "two")))
+
+    secret, cheap = create(path, "rich", max_cost=4 * DOLLAR), {"one/echo-tools": Price(input=1, output=1)}
+    body = {**BODY, "model": "fast", "max_tokens": 3000}
+    with gateway(served(cheap)) as running:
+        assert post(running, secret, body).status == 403
+    with gateway(served({**cheap, "two/echo-tools": Price(input=1, output=2000)})) as running:
+        assert post(running, secret, body).status == 429  # the second model could cost 6 dollars
+        assert post(running, secret, {**body, "max_tokens": 1000}).status == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pwd
 import shutil
@@ -96,7 +97,8 @@ class PostgresServer:
     def kill(self) -> None:
         """kill -9 of the server and all its processes."""
         if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
             (self._data / "postmaster.pid").unlink(missing_ok=True)
@@ -107,6 +109,21 @@ class PostgresServer:
         number = signal.SIGSTOP if is_frozen else signal.SIGCONT
         for process in _descendants(self._process.pid):
             os.kill(process, number)
+
+    def fill_disk(self, *, is_full: bool) -> None:
+        """No process of it can write beyond the first megabyte of a file, as on a disk without space. It may end by that."""
+        assert self._process is not None
+        limit = f"--fsize={1 << 20 if is_full else 'unlimited'}:"
+        for process in _descendants(
+            self._process.pid
+        ):  # some may have ended; only their own user may change the others
+            subprocess.run(
+                ["prlimit", "--pid", str(process), limit], user=self._user, check=False, stderr=subprocess.DEVNULL
+            )
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
 
     def close(self) -> None:
         self._end(signal.SIGQUIT)

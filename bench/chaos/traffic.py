@@ -18,6 +18,7 @@ TURNS = 8
 # The last turn repeats the history that the model was given.
 _PLAYED = [{"text": f"answer {number}", "chunk": 3} for number in range(TURNS - 1)]
 _SCRIPT = base64.b64encode(json.dumps({"turns": [*_PLAYED, {"echo": True}]}).encode()).decode()
+_MOST_TOKENS = 2000  # of an answer
 _numbers = count()
 
 
@@ -40,6 +41,13 @@ class Findings(Struct):
     slowest: float = 0.0
 
 
+class ClientUsage(Struct):
+    """tokens: of the answers that the client received. uncertain: what requests may have used whose answers were cut off."""
+
+    tokens: int = 0
+    uncertain: int = 0
+
+
 class Conversation(Struct):
     """previous: the last acknowledged answer. texts: what the user has said up to it, and what it answered."""
 
@@ -48,7 +56,9 @@ class Conversation(Struct):
     history: list[tuple[str, str]] = field(default_factory=list)
 
 
-async def converse(key: str, ports: list[int], findings: Findings, stop: asyncio.Event, choice: random.Random) -> None:
+async def converse(
+    key: str, ports: list[int], findings: Findings, usage: ClientUsage, stop: asyncio.Event, choice: random.Random
+) -> None:
     """One conversation after the other, each turn through another gateway."""
     conversation = Conversation(key)
     while not stop.is_set():
@@ -57,7 +67,7 @@ async def converse(key: str, ports: list[int], findings: Findings, stop: asyncio
         begun = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(SECONDS):
-                await _turn(conversation, choice.choice(ports), findings, is_stream=choice.random() < 0.5)
+                await _turn(conversation, choice.choice(ports), findings, usage, is_stream=choice.random() < 0.5)
         except TimeoutError:
             findings.problems.append(f"a request took longer than {SECONDS:.0f} seconds")
         except (OSError, asyncio.IncompleteReadError, ValueError):
@@ -66,15 +76,24 @@ async def converse(key: str, ports: list[int], findings: Findings, stop: asyncio
         findings.slowest = max(findings.slowest, asyncio.get_running_loop().time() - begun)
 
 
-async def _turn(conversation: Conversation, port: int, findings: Findings, *, is_stream: bool) -> None:
+async def _turn(
+    conversation: Conversation, port: int, findings: Findings, usage: ClientUsage, *, is_stream: bool
+) -> None:
     said = f"turn {next(_numbers)} of {conversation.key}"
     text = said if conversation.history else f"[[script:{_SCRIPT}]] {said}"
-    body = {"model": "scripted/x", "input": text, "stream": is_stream}
+    body = {"model": "scripted/x", "input": text, "stream": is_stream, "max_output_tokens": _MOST_TOKENS}
     if conversation.previous:
         body["previous_response_id"] = conversation.previous
     findings.requests += 1
-    status, headers, data = await request(port, "POST", "/v1/responses", conversation.key, body)
+    reserved = len(json.dumps(body)) // 4 + _MOST_TOKENS
+    usage.uncertain += reserved
+    try:
+        status, headers, data = await request(port, "POST", "/v1/responses", conversation.key, body)
+    except ConnectionRefusedError:
+        usage.uncertain -= reserved  # no gateway received it
+        raise
     if status != 200:
+        usage.uncertain -= reserved  # a refused request counts for nothing
         if status < 500:
             findings.problems.append(f"a turn was answered {status}: {data[:300]!r}")
             conversation.previous, conversation.history = "", []
@@ -85,6 +104,11 @@ async def _turn(conversation: Conversation, port: int, findings: Findings, *, is
     if response is None or response["status"] != "completed":
         findings.refused += 1
         return
+    used = response["usage"]["total_tokens"]
+    if used > reserved:
+        findings.problems.append(f"an answer used {used} tokens, more than the {reserved} that it reserves")
+    usage.tokens += used
+    usage.uncertain -= reserved
     if "store" in headers.get("x-toolwire-loss", "") or (is_stream and b'"feature":"store"' in data):
         findings.unstored += 1
         return

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.harness import ask, gateway, server_config
+from toolwire.calls.validation import CallTally
 from toolwire.config.file import Config, StoreConfig, with_backends
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.memory.store import Item, Store
@@ -18,6 +19,7 @@ from toolwire.memory.store.sqlite import SqliteStore
 from toolwire.server.stats_writer import OWNER, Recorder, day_name, recorded
 from toolwire.telemetry import Record
 from toolwire.telemetry.hourly import HOUR, HourlyCounts
+from toolwire.telemetry.quality import CallQuality
 
 DAY = 20_000
 NOON = DAY * 86400 + 12 * HOUR
@@ -207,3 +209,22 @@ def test_a_gateway_stores_its_counts_in_its_file(tmp_path: Path) -> None:
         assert sum(line.counts.tokens_out for line in lines) > 0
 
     asyncio.run(main())
+
+
+def test_the_quality_of_calls_is_measured_from_the_counts_of_all_processes() -> None:
+    async def main() -> None:
+        store, now = memory(Path()), time.time()
+        for accepted in (20, 10):  # two processes
+            history = HourlyCounts(lambda: now)
+            tally = CallTally(made=20, invalid=20 - accepted)
+            history.closed(Record(backend="a", sent_model="m", tally=tally))
+            await Recorder(store, history, no_error).write()
+        quality = CallQuality()
+        reader = Recorder(store, HourlyCounts(), no_error, quality, every=3600)
+        reader.start()
+        while quality.share("a", "m") is None:
+            await asyncio.sleep(0.01)
+        assert quality.share("a", "m") == 0.75
+        await reader.stop()
+
+    asyncio.run(asyncio.wait_for(main(), 60))

@@ -152,6 +152,54 @@ def test_writing_shows_a_diff_keeps_a_backup_and_is_done_once(home: Path, capsys
     assert list(path.parent.glob("*.bak")) == [backup]
 
 
+def test_undo_shows_a_diff_and_restores_the_file(home: Path, capsys: Shown) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('# mine\nmodel = "gpt-5.5"\n')
+    assert run(["connect", "codex", "--url", NOBODY, "--model", "m", "--write"]) == 0
+    capsys.readouterr()
+    assert run(["connect", "codex", "--undo"]) == 0
+    shown = capsys.readouterr().out
+    assert '-model = "m"\n' in shown
+    assert '+model = "gpt-5.5"\n' in shown
+    assert f"{path}: restored; the backup is " in shown
+    assert path.read_text() == '# mine\nmodel = "gpt-5.5"\n'
+    assert run(["connect", "codex", "--undo"]) == 0
+    assert capsys.readouterr().out == f"{path}: nothing to undo, because --write has changed nothing there.\n"
+
+
+def test_undo_removes_files_that_the_write_created(home: Path, capsys: Shown) -> None:
+    assert run(["connect", "pi", "--url", NOBODY, "--model", "m", "--write"]) == 0
+    assert run(["connect", "pi", "--undo"]) == 0
+    assert capsys.readouterr().out.count("removed, because --write had created it.") == 2
+    assert list((home / ".pi/agent").iterdir()) == []
+
+
+def test_undo_of_a_conflict_changes_nothing(home: Path, capsys: Shown) -> None:
+    assert run(["connect", "codex", "--url", NOBODY, "--model", "m", "--write"]) == 0
+    path = home / ".codex" / "config.toml"
+    path.write_text(path.read_text().replace('model = "m"', 'model = "mine"'))
+    changed = path.read_text()
+    assert run(["connect", "codex", "--undo"]) == 2
+    assert "config.toml: this file was changed after `toolwire connect --write`" in capsys.readouterr().err
+    assert path.read_text() == changed
+
+
+def test_a_journal_that_cannot_be_written_is_reported(home: Path, capsys: Shown) -> None:
+    (home / ".local").write_text("no folder")
+    assert run(["connect", "codex", "--url", NOBODY, "--model", "m", "--write"]) == 0
+    shown = capsys.readouterr()
+    assert "the journal" in shown.err
+    assert "written." in shown.out
+
+
+def test_undo_of_a_client_without_a_file(capsys: Shown) -> None:
+    assert run(["connect", "copilot", "--undo"]) == 0
+    assert "has no settings file" in capsys.readouterr().out
+    assert run(["connect", "codex", "--undo", "--write"]) == 2
+    assert "expected --undo alone" in capsys.readouterr().err
+
+
 def test_without_a_gateway_no_model_is_written(home: Path, capsys: Shown) -> None:
     path = home / ".codex" / "config.toml"
     path.parent.mkdir()
@@ -378,6 +426,9 @@ def test_the_key_is_written_with_write_key(home: Path, capsys: Shown) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert run([*flags, "--write-key"]) == 0
     assert "nothing to change" in capsys.readouterr().out
+    assert run(["connect", "vscode", "--file", str(file), "--undo"]) == 0
+    assert key not in capsys.readouterr().out
+    assert file.read_text() == '[{"name": "other", "models": []}]'
 
 
 @pytest.mark.slow

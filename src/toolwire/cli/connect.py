@@ -26,6 +26,7 @@ from .clients.client import (
     Client,
     ConnectTarget,
     DialectSetup,
+    Format,
     SettingsFile,
     environment_of,
     fill,
@@ -34,6 +35,7 @@ from .clients.client import (
 from .clients.gateway import DEMO, key_from_environment, look
 from .clients.settings_file import FORMATS, FileChange, difference, locate, plan, write
 from .clients.table import clients, find_client
+from .clients.undo import WriteJournal, plan_undo
 from .models import first_chat_model, plain
 from .serve import ConfigFlag, address_of
 
@@ -66,6 +68,10 @@ class ConnectOptions:
             help="With --write: store the gateway's key itself, for clients that need it in their file.", negative=""
         ),
     ] = False
+    undo: Annotated[
+        bool,
+        Parameter(help="Remove what --write added to the client's settings file, and restore the rest.", negative=""),
+    ] = False
     check: Annotated[
         bool, Parameter(help="Send a question and a tool result to the gateway as the client would.", negative="")
     ] = False
@@ -95,6 +101,8 @@ def connect(client: str | None = None, *, options: ConnectOptions = DEFAULTS) ->
         return 0
     chosen = find_client(client)
     way = setup_for(chosen, options.dialect)
+    if options.undo:
+        return _undo(chosen, way, options)
     small, large = tier_models(chosen, options.small_model, options.large_model)
     gateway = find_gateway(options)
     target = ConnectTarget(
@@ -300,29 +308,79 @@ def _write(
     changes = [_plan(settings_file, way, target, file) for settings_file in way.files]
     if fault is not None:
         raise fault
-    for change in changes:
-        _apply(change)
+    for change, settings_file in zip(changes, way.files, strict=True):
+        _apply(change, settings_file.format)
     for line in _after(client, target):
         print(line)
 
 
+def _undo(client: Client, way: DialectSetup, options: ConnectOptions) -> int:
+    if options.write or options.check or options.write_key:
+        raise ConfigError("found other flags; expected --undo alone.", where="--undo")
+    if not way.files:
+        print(f"{client.title} has no settings file; --write has changed nothing.")
+    journal = WriteJournal()
+    planned = [_plan_undo(journal, settings_file, way, options.file) for settings_file in way.files]
+    for path, change in planned:
+        if change is None:
+            print(f"{plain(str(path), 600)}: nothing to undo, because --write has changed nothing there.")
+        else:
+            _restore(change)
+            journal.forget(change.target)
+    return 0
+
+
+def _plan_undo(
+    journal: WriteJournal, settings_file: SettingsFile, way: DialectSetup, file: Path | None
+) -> tuple[Path, FileChange | None]:
+    path = _path(settings_file, way, file)
+    records = journal.records(Path(os.path.realpath(path)))
+    return path, plan_undo(path, settings_file.format, records) if records and path.exists() else None
+
+
+def _restore(change: FileChange) -> None:
+    name = plain(str(change.path), 600)
+    _print_difference(change, has_unknown_key=True)
+    if change.after:
+        backup = write(change)
+        print(f"{name}: restored; the backup is {plain(str(backup), 600)}.")
+        return
+    try:
+        change.target.unlink()
+    except OSError as error:
+        raise ConfigError(f"this file cannot be removed: {error.strerror}.", where=str(change.path)) from None
+    print(f"{name}: removed, because --write had created it.")
+
+
 def _plan(settings_file: SettingsFile, way: DialectSetup, target: ConnectTarget, file: Path | None) -> FileChange:
-    """With several files, --file must be their folder."""
-    if file is not None and len(way.files) > 1 and not os.path.isdir(os.path.expanduser(file)):
-        raise ConfigError("this client has several files; expected their folder.", where="--file")
-    path = locate(settings_file.place, file, os.environ)
+    path = _path(settings_file, way, file)
     return plan(path, settings_file.format, settings_of(settings_file, target, way.dialect), target.key)
 
 
-def _apply(change: FileChange) -> None:
+def _path(settings_file: SettingsFile, way: DialectSetup, file: Path | None) -> Path:
+    """With several files, --file must be their folder."""
+    if file is not None and len(way.files) > 1 and not os.path.isdir(os.path.expanduser(file)):
+        raise ConfigError("this client has several files; expected their folder.", where="--file")
+    return locate(settings_file.place, file, os.environ)
+
+
+def _apply(change: FileChange, kind: Format) -> None:
     name = plain(str(change.path), 600)
     if not change.is_needed:
         print(f"{name}: nothing to change.")
         return
-    for line in difference(change):
-        print(plain(line.replace("\t", "    "), 600))
+    _print_difference(change)
     backup = write(change)
+    try:
+        WriteJournal().add(change, backup, kind)
+    except ConfigError as error:  # the client has its settings all the same
+        print(f"toolwire: {plain(error.sentence(), 600)}", file=sys.stderr)
     print(f"{name}: written{f'; the backup is {plain(str(backup), 600)}' if backup else ''}.")
+
+
+def _print_difference(change: FileChange, *, has_unknown_key: bool = False) -> None:
+    for line in difference(change, has_unknown_key=has_unknown_key):
+        print(plain(line.replace("\t", "    "), 600))
 
 
 def _check(client: Client, way: DialectSetup, target: ConnectTarget, key: Secret) -> int:

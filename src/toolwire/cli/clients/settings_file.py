@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -52,21 +53,22 @@ def plan(path: Path, kind: Format, settings: Sequence[Setting], secret: Secret =
     """Writes nothing. Raises ConfigError if the file cannot be read, parsed or changed."""
     target = Path(os.path.realpath(path))
     try:
-        before = _read(target)
+        before = read_settings(target)
         after = FORMATS[kind](before or "", settings)
         return FileChange(path=path, target=target, before=before, after=after, secret=secret)
     except ConfigError as error:
         raise ConfigError(error.message, where=str(path), hint=error.hint) from None
 
 
-def difference(change: FileChange) -> Iterator[str]:
-    """A unified diff, line by line, with keys hidden."""
+def difference(change: FileChange, *, has_unknown_key: bool = False) -> Iterator[str]:
+    """A unified diff, line by line, with keys hidden. has_unknown_key: the file may contain a gateway's key that is not change.secret."""
     names = (str(change.path), str(change.path))
     before, after = (change.before or "").splitlines(), change.after.splitlines()
+    hide = partial(_hide, placeholder="" if has_unknown_key else NAME)
     for line in difflib.unified_diff(before, after, *names, lineterm=""):
         if change.secret and change.secret.reveal() in line:
             line = line.replace(change.secret.reveal(), "(hidden)")
-        yield line if line.startswith(("---", "+++", "@@")) else _SECRET.sub(_hide, line)
+        yield line if line.startswith(("---", "+++", "@@")) else _SECRET.sub(hide, line)
 
 
 def write(change: FileChange) -> Path | None:
@@ -89,7 +91,8 @@ def replace_file(change: FileChange) -> None:
         raise ConfigError(f"this file cannot be written: {_reason(error)}.", where=str(change.path)) from None
 
 
-def _read(target: Path) -> str | None:
+def read_settings(target: Path) -> str | None:
+    """None if there is no such file. Raises ConfigError."""
     try:
         with target.open("rb") as file:
             data = file.read(_LONGEST + 1)
@@ -139,10 +142,11 @@ def _replace(target: Path, text: str, *, is_private: bool) -> None:
         raise
 
 
-def _hide(match: re.Match[str]) -> str:
+def _hide(match: re.Match[str], placeholder: str) -> str:
     """Hides values that may be secret. Our own placeholder, an opening bracket, a number (maxInputTokens) or a constant is none."""
     value = match[2]
-    is_plain = NAME in value.lower() or not value.strip('"{[ ') or _NUMBER.match(value)
+    is_placeholder = bool(placeholder) and placeholder in value.lower()
+    is_plain = is_placeholder or not value.strip('"{[ ') or _NUMBER.match(value)
     return match[0] if is_plain else f"{match[1]}(hidden)"
 
 

@@ -55,10 +55,10 @@ class Screen:
 
 
 @contextmanager
-def chat_screen(folder: Path, *arguments: str, columns: int = 80, rows: int = 40) -> Iterator[Screen]:
+def chat_screen(folder: Path, *arguments: str, columns: int = 80, rows: int = 40, **environ: str) -> Iterator[Screen]:
     """tmux with a server of its own, which ends with the test."""
     socket = Path(tempfile.mkdtemp(dir=folder)) / "tmux"  # a server that ends may still hold the last one
-    variables = [f"{name}={value}" for name, value in environment(folder, TERM="screen-256color").items()]
+    variables = [f"{name}={value}" for name, value in environment(folder, TERM="screen-256color", **environ).items()]
     command = shlex.join(["env", "-i", *variables, sys.executable, "-m", "toolwire", "chat", *arguments])
     start = ["tmux", "-S", str(socket), "-f", os.devnull, "new-session", "-d", "-x", str(columns), "-y", str(rows)]
     subprocess.run(

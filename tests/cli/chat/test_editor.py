@@ -156,7 +156,7 @@ def test_images_and_the_editor(tmp_path: Path) -> None:
         f"#!{sys.executable}\nimport sys\nopen(sys.argv[1], 'w').write('from the editor\\n')\n"
     )
     (tmp_path / "ed").chmod(0o755)
-    with chat_screen(tmp_path) as screen:
+    with chat_screen(tmp_path, EDITOR=str(tmp_path / "ed")) as screen:
         screen.wait("\n>\n")
         screen.type("/image dot.png")
         screen.key("Enter")
@@ -164,6 +164,11 @@ def test_images_and_the_editor(tmp_path: Path) -> None:
         screen.type("What is it?")
         screen.key("Enter")
         screen.wait("Seen.")
+        screen.type("draft")
+        screen.key("C-x", "C-e")
+        screen.wait("> from the editor")
+        screen.wait("Read.")
+    assert saved_prompts(tmp_path)[-1] == "from the editor"
     (path,) = (tmp_path / "state" / "toolwire" / "chats").glob("*.json")
     parts = Conversation.load(path).messages[0].parts
     assert isinstance(parts[1], Media)

@@ -95,14 +95,14 @@ def test_the_message_of_an_error_is_one_field_without_keys() -> None:
 
 
 def test_debug_explains_the_route_and_each_loss() -> None:
-    losses = [Loss("role.system", "messages[1]", "written as a note"), Loss("user", "user", "too long")]
+    losses = [Loss("role.system", "messages[1]", "written as a note"), Loss("thinking", "thinking", "it has no effect")]
     record = Record(request_id="req_1", backend="b", sent_model="m", route='only "b" lists it', losses=losses)
     assert len(lines_of("text", "info", record)) == 1
     shown = [line.partition("req_1 ")[2] for line in lines_of("text", "debug", record)[:-1]]
     assert shown == [
         'route b/m: only "b" lists it',
         "adapted role.system at messages[1]: written as a note",
-        "lost user at user: too long",
+        "lost thinking at thinking: it has no effect",
     ]
 
 

@@ -78,6 +78,6 @@ def test_a_loss_is_adapted_or_lost() -> None:
     assert is_adapted("role.system")
     assert not is_adapted("sampling.top_k")
     assert not is_adapted("logit_bias")  # a member that a profile refuses
-    losses = [Loss(name, "", "") for name in ("user", "schema", "schema", "part.x", "history.order")]
+    losses = [Loss(name, "", "") for name in ("max_tokens", "schema", "schema", "part.x", "history.order")]
     assert features(losses, adapted=True) == ["history.order", "schema"]
-    assert features(losses, adapted=False) == ["part.x", "user"]
+    assert features(losses, adapted=False) == ["max_tokens", "part.x"]

@@ -1,7 +1,7 @@
 """The names of losses: what each one means, and whether it is harmless.
 
-A loss is *adapted* if the other side gets the same meaning in another form, and *lost* if something did not arrive or may have changed the
-answer. A name whose reports differ counts as lost. docs/losses.md lists the same names; a test compares both with the code.
+A loss is *adapted* if it is harmless: the other side gets the same meaning in another form, or lacks a hint that does not change the answer.
+It is *lost* if something else did not arrive, or may have changed the answer. A name whose reports differ counts as lost. docs/losses.md lists the same names; a test compares both with the code.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ..types import Loss
 
 # `.*` at the end stands for any name, such as that of a member that the client sent.
 ADAPTED = {
+    "call.cache_control": "a cache marker that the back end does not have; it caches by its own rules",
     "call.drifted": "the model wrote a call in another envelope than the prompt asks for; it was read",
     "call.flat": "the model wrote arguments beside the name of the tool; the call was read",
     "call.nameless": "the model wrote a number in place of a tool's name, and the arguments fit one tool only",
@@ -38,14 +39,20 @@ ADAPTED = {
     "history.role": "the dialect has no such role; the message is sent with another",
     "history.tool_choice": "a choice of tools was dropped, because the request has no tools",
     "loop": "the model repeats itself, and gets a note about it",
+    "message.cache_control": "a cache marker that the back end does not have; it caches by its own rules",
     "output.schema": "the schema of the output is stated in the prompt",
     "output.strict": "the back end enforces every schema strictly",
+    "part.cache_control": "a cache marker that the back end does not have; it caches by its own rules",
     "prefill": "the model is asked to continue its last message",
+    "request.cache_control": "a cache marker that the back end does not have; it caches by its own rules",
+    "request.metadata": "notes of the client about the request, for which the back end has no member",
+    "result.cache_control": "a cache marker that the back end does not have; it caches by its own rules",
     "result.media": "images of a result were moved after the results",
     "results.shortened": "a large result is sent as its beginning; the model reads more on demand",
     "role.system": "an instruction is sent in another place or role",
     "schema": "a tool's schema was rewritten for the back end; arguments are checked against the original",
     "signature": "a call of another model is marked as unsigned",
+    "tool.cache_control": "a cache marker that the back end does not have; it caches by its own rules",
     "tool.strict": "the gateway checks the arguments, because the back end does not",
     "tool_choice.allowed": "all tools stay in the list; the gateway checks the calls",
     "tools.diet": "tool definitions were shortened without changing what they accept",
@@ -53,6 +60,7 @@ ADAPTED = {
     "tools.search": "the model gets the most relevant tools and finds the others",
     "usage": "the back end gave no token count; it is estimated",
     "usage.input": "the back end has not counted the input yet; it is estimated",
+    "user": "the user's id has no member, or is too long for it",
 }
 LOST = {
     "answer.*": "a member or part of the answer that the client's dialect does not have",
@@ -117,7 +125,6 @@ LOST = {
     "tool.skipped": "the back end does not offer this tool",
     "tool_choice": "the requested choice of tools is not available, or the model ignored it",
     "tools": "the back end reports that this model has no tool calling",
-    "user": "the user's id is too long or has no member",
     "web_search": "a web search failed",
     "web_search.*": "an option of web search that the gateway's search does not have",
 }

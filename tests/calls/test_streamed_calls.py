@@ -232,7 +232,7 @@ def test_several_events_at_once_are_sent_like_one_after_the_other(raws: list[str
     one = repairer()
     batches = [one.send(events[start : start + batch]) for start in range(0, len(events), batch)]
     together, alone = [event for sent in batches for event in sent], run(repairer(), events)
-    assert [arguments(together, index) for index in range(len(raws))] == [
-        arguments(alone, index) for index in range(len(raws))
-    ]
-    assert calls(together) == calls(alone)
+    assert [call.args for call in calls(together)] == [call.args for call in calls(alone)]
+    for sent in (together, alone):
+        for index, call in enumerate(calls(sent)):
+            assert arguments(sent, index) == call.raw

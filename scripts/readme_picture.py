@@ -46,7 +46,7 @@ REQUEST = {
     "messages": [{"role": "user", "content": "How is the traffic in Sydney?"}],
     "tools": [{"type": "function", "function": {"name": "get_current_traffic", "parameters": SCHEMA}}],
 }
-_START_SECONDS = 60.0
+_START_SECONDS = 120.0
 
 # Each line of the picture: a CSS class and its text.
 Line = tuple[str, str]

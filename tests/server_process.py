@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-_START_SECONDS = 30.0
+_START_SECONDS = 120.0
 _TAIL = 4000  # characters of its log that an error shows
 
 

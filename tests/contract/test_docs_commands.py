@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from cyclopts import CycloptsError, MissingArgumentError
 
+from tests.server_process import free_port
 from toolwire.cli.app import COMMANDS, app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,6 +118,9 @@ def test_commands_that_need_no_network_work(tmp_path: Path) -> None:
         "NO_COLOR": "1",
     }
     (tmp_path / ".config" / "fish" / "completions").mkdir(parents=True)
+    # A configuration, so that servers that happen to run on this machine are not asked.
+    settings = f'[server]\nport = {free_port()}\n\n[backends.demo]\nkind = "demo"\n'
+    (tmp_path / "toolwire.toml").write_text(settings, encoding="utf-8")
     (tmp_path / "request.json").write_text(REQUEST, encoding="utf-8")
     for command in RUN:
         done = subprocess.run(

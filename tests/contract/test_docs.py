@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +178,66 @@ def test_modules_that_the_pages_name_exist() -> None:
         for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):
             if name != "utils.py":
                 assert any(f"/{module}".endswith(f"/{name}") for module in modules), f"{page.name}: {name}"
+
+
+BLOCKS = [
+    (page.relative_to(ROOT).as_posix(), language, text)
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for language, text in re.findall(
+        r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+]
+
+
+def test_every_configuration_in_the_pages_loads(tmp_path: Path) -> None:
+    """docs/backend-plugin.md is about another package and has a test of its own."""
+    samples = [
+        (page, text) for page, language, text in BLOCKS if language == "toml" and page != "docs/backend-plugin.md"
+    ]
+    assert len(samples) > 25
+    for page, text in samples:
+        path = tmp_path / "toolwire.toml"
+        path.write_text(text, encoding="utf-8")
+        secrets = dict.fromkeys(re.findall(r"env:(\w+)", text), "a-secret-that-is-long-enough-for-all-of-them")
+        assert load(path, secrets).path, page
+
+
+def test_json_and_python_in_the_pages_can_be_parsed() -> None:
+    for page, language, text in BLOCKS:
+        if language == "json":
+            assert is_json(text), (page, text)
+        if language == "python":
+            compile(text, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    assert not is_json("{'a': 1}")
+
+
+def is_json(text: str) -> bool:
+    """A value, members of an object, or one value a line."""
+    for values in ([text], [f"{{{text}}}"], text.splitlines()):
+        with suppress(ValueError):
+            return bool([json.loads(value) for value in values])
+    return False
+
+
+def test_targets_of_make_and_programs_in_the_pages_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = page.read_text(encoding="utf-8")
+        named = re.findall(r"(?:^|`)make (?:[A-Z]+=\S+ )*([a-z]+)", text, re.MULTILINE)
+        assert set(named) <= targets, page.name
+        for module in re.findall(r"python -m ((?:bench|scripts|tests)[\w.]*)", text):
+            path = ROOT / module.replace(".", "/")
+            assert path.is_dir() or path.with_suffix(".py").is_file(), module
+        for program in re.findall(r"python ((?:bench|scripts|examples|tests)/[\w./]+)", text):
+            assert (ROOT / program).exists(), program
+
+
+@pytest.mark.slow
+def test_the_agent_of_the_readme_works(tmp_path: Path) -> None:
+    (program,) = (text for page, language, text in BLOCKS if page == "README.md" and language == "python")
+    environment = {"PATH": os.defpath, "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Paris: rain" in done.stdout

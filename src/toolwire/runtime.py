@@ -130,7 +130,7 @@ class Runtime:
         groups, group = self._groups, self._groups.groups[request.model]
         whole = await self._with_history(request, owner, history)
         failure: GatewayError = UpstreamError("the group has no models.")
-        for model in groups.candidates(whole, owner):
+        for model in groups.candidates(group, whole, owner):
             try:
                 with groups.attempt(group, model):
                     answer = await ask(GroupChoice(model, group.stall_seconds))

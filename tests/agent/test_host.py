@@ -11,7 +11,10 @@ from tests.server.harness import Upstream, reply
 from toolwire.agent.host import Host, host_at, host_of
 from toolwire.catalog import discovery
 from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.values import ModelGroup
 from toolwire.errors import ConfigError
+from toolwire.telemetry import Record
+from toolwire.types import Message, Request, Text
 
 
 def of(config: Config | Path | str | None) -> Host:
@@ -37,6 +40,29 @@ def test_a_configuration_is_taken_as_it_is() -> None:
     host = of(with_backends(Config(), (BackendConfig(name="s", kind="scripted"),)))
     assert set(host.runtime.backends) == {"s", "demo"}
     assert host.model("s/scripted") == "s/scripted"
+
+
+def test_models_of_a_group_fall_over() -> None:
+    upstream = Upstream()
+    upstream.on("bad", [reply(503, b'{"error": {"message": "busy"}}')])
+    bad = BackendConfig(name="bad", kind="openai-chat", base_url=f"{upstream.url}/v1", models=("bad",), retries=0)
+    demo = BackendConfig(name="demo", kind="demo")
+    groups = {"fast": ModelGroup(models=("bad/bad", "demo/echo-tools"))}
+    config = with_backends(Config(aliases={"fast": "bad/bad"}, groups=groups), (bad, demo))
+    request = Request(model="fast", messages=(Message(role="user", parts=(Text(text="Hi"),)),))
+
+    async def main() -> Record:
+        host, record = Host(config), Record()
+        answer = await host.runtime.answer(request, record)
+        await answer.release()
+        await host.close()
+        return record
+
+    try:
+        record = asyncio.run(main())
+    finally:
+        upstream.close()
+    assert (record.backend, record.hops) == ("demo", ["bad/bad:503"])
 
 
 def test_a_file_by_its_path_or_by_its_name(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from ..config.prices import price_table
 from ..config.secret import Secret
 from ..errors import ConfigError
 from ..memory.signatures import SignatureMemory
+from ..pipeline.groups import ModelGroups
 from ..profiles import TOOLWIRE
-from ..runtime import Runtime
+from ..runtime import Runtime, RuntimeSettings
 
 _GATEWAY = "gateway"
 
@@ -29,7 +30,10 @@ class Host:
         backends = {backend.name: build(backend, self._transport) for backend in config.backends}
         policies = {backend.name: policy_of(backend) for backend in config.backends}
         self.prices = price_table(config)
-        self.runtime = Runtime(backends, router_for(config), policies, signatures=SignatureMemory())
+        router = router_for(config)
+        self.runtime = Runtime(backends, router, policies, signatures=SignatureMemory())
+        groups = ModelGroups(config.groups)
+        self.runtime.configure(RuntimeSettings(backends=backends, router=router, policies=policies, groups=groups))
 
     def model(self, name: str) -> str:
         """The name of the model for the runtime."""

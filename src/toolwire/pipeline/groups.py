@@ -57,9 +57,9 @@ class ModelGroups:
         self._circuits: dict[str, Circuit] = {}
         self._sticky: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
 
-    def candidates(self, request: Request, owner: str) -> list[str]:
-        """The models of its group, the best first. request: with its whole history."""
-        group, conversation, now = self.groups[request.model], _conversation(request, owner), self._clock()
+    def candidates(self, group: ModelGroup, request: Request, owner: str) -> list[str]:
+        """The models of the group, the best first. request: with its whole history."""
+        conversation, now = _conversation(request, owner), self._clock()
         last = self._sticky.get(conversation, ("", 0.0))
         sticky = last[0] if last[1] > now else ""
         ordered = self._ordered(group, conversation)

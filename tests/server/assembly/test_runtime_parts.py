@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from msgspec.structs import replace
 
-from toolwire.config.file import BackendConfig, Config, FlowsConfig, ServerConfig, StoreConfig
+from toolwire.config.file import BackendConfig, Config, FlowsConfig, McpServerConfig, ServerConfig, StoreConfig
 from toolwire.config.secret import Secret
 from toolwire.config.values import ModelGroup
-from toolwire.errors import BadRequest
+from toolwire.errors import BadRequest, ConfigError, UpstreamError
 from toolwire.memory.store.memory import MemoryStore
 from toolwire.server.assembly.retirement import Retirement
 from toolwire.server.assembly.runtime_parts import RuntimeParts
 from toolwire.telemetry.prices import Price
+from toolwire.types import Message, Request, Text
 
 ONE = BackendConfig(name="one", kind="demo")
 TWO = BackendConfig(name="two", kind="scripted")
@@ -94,5 +95,38 @@ def test_what_needs_a_restart_is_named_and_stays() -> None:
         assert parts.config == CONFIG  # a gateway never loses its last key while it runs
         assert "window" not in parts.backends
         assert "only used after a restart: store" in changes.describe()
+
+    with_parts(test)
+
+
+def test_an_error_changes_nothing() -> None:
+    async def test(parts: RuntimeParts) -> None:
+        before = parts.backends
+        box = McpServerConfig(name="box", command=("no-such-program",))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("toolwire.pipeline.mounted.servers.find_spec", lambda name: None)
+            with pytest.raises(ConfigError):
+                parts.replace(replace(CONFIG, backends=(ONE,), mcp_servers=(box,)))
+        assert parts.backends is before
+        assert parts.config == CONFIG
+        assert set(parts.runtime.backends) == {"one", "two"}
+
+    with_parts(test)
+
+
+def test_groups_remember_conversations_and_circuits() -> None:
+    async def test(parts: RuntimeParts) -> None:
+        group = ModelGroup(models=("one/echo-tools", "two/x"))
+        config = replace(CONFIG, aliases={"fast": "one/echo-tools"}, groups={"fast": group})
+        parts.replace(config)
+        request = Request(model="fast", messages=(Message(role="user", parts=(Text(text="Hi"),)),))
+        parts._groups.succeeded("two/x", request, "")
+        for _ in range(3):
+            with suppress(UpstreamError), parts._groups.attempt(group, "one/echo-tools"):
+                raise UpstreamError("busy", status=503)
+        parts.replace(replace(config, prices={"two/x": Price(input=1, output=1)}))
+        other = Request(model="fast", messages=(Message(role="user", parts=(Text(text="Other"),)),))
+        for one in (request, other):
+            assert parts._groups.candidates(group, one, "")[0] == "two/x"
 
     with_parts(test)

@@ -15,7 +15,7 @@ from ...backends import build
 from ...backends.http.transport import Transport
 from ...backends.registry import load
 from ...backends.search import build_search
-from ...catalog.router import Router, router_for
+from ...catalog.router import router_for
 from ...cluster.node import ClusterNode
 from ...config.file import BackendConfig, Config, secret_folder
 from ...config.policy import policy_of
@@ -70,11 +70,10 @@ class RuntimeParts:
         signatures = SignatureMemory(store) if config.store.reasoning else None
         compactor = Compactor(seal_secrets(sealing_secrets(config), secret_folder(config.store)))
         self._reached = self.backends if cluster is None else cluster.join(store, self.backends)
-        settings = self._settings()
-        self.runtime = Runtime(
-            settings.backends, settings.router, settings.policies, self.answers, signatures, compactor
-        )
-        self.runtime.configure(settings)
+        self._groups = ModelGroups(config.groups, self._backend_of, self._quality)
+        settings = self._settings(config)
+        self.runtime = Runtime(self._reached, settings.router, settings.policies, self.answers, signatures, compactor)
+        self._use(config, settings)
 
     def replace(self, config: Config) -> Changes:
         """Use another configuration for requests that begin from now on. Raises ConfigError, and nothing has changed."""
@@ -82,6 +81,8 @@ class RuntimeParts:
         before = {one.name: one for one in self.config.backends}
         wanted = tuple(_usable(before, config, changes))
         built = {one.name: build(one, self.transport) for one in wanted if before.get(one.name) != one}
+        merged = _merged(self.config, config, wanted)
+        settings = self._settings(merged)
         if config.mcp_servers != self.config.mcp_servers:
             mounted = start_servers(config.mcp_servers)
             retired += [self._mounted] if self._mounted is not None else []
@@ -100,8 +101,7 @@ class RuntimeParts:
         retired += [self._reached[name] for name in (*changes.changed, *changes.removed)]
         self.backends = {name: built.get(name) or self.backends[name] for name in names}
         self._reached = self.backends if self._cluster is None else self._cluster.replace(self.backends)
-        self.config = _merged(self.config, config, wanted)
-        self.runtime.configure(self._settings())
+        self._use(merged, settings)
         self.retirement.retire(retired)
         return changes
 
@@ -110,29 +110,29 @@ class RuntimeParts:
         await self.runtime.close()
         await self.transport.close()
 
-    def _settings(self) -> RuntimeSettings:
-        config = self.config
-        self.answers.keepers = tuple(storing_backends(config.backends))
-        router = router_for(config)
+    def _settings(self, config: Config) -> RuntimeSettings:
+        """What can be said without changing anything. Raises ConfigError."""
         return RuntimeSettings(
-            backends=self._reached,
-            router=router,
+            backends={},
+            router=router_for(config),
             policies={one.name: policy_of(one) for one in config.backends},
-            groups=self._groups(config, router),
             search=Searching(build_search(config.search, self.transport)) if config.search is not None else None,
-            mounts=self._mounted,
         )
 
-    def _groups(self, config: Config, router: Router) -> ModelGroups:
-        def backend_of(model: str) -> str:
-            route = router.route_or_none(model)
-            return "" if route is None else route.backend
+    def _use(self, config: Config, settings: RuntimeSettings) -> None:
+        """Groups keep what they know: where conversations are, and which back ends fail."""
+        self.config = config
+        self.answers.keepers = tuple(storing_backends(config.backends))
+        self._groups.groups = dict(config.groups)
+        self.runtime.configure(replace(settings, backends=self._reached, groups=self._groups, mounts=self._mounted))
 
-        def quality(model: str) -> float | None:
-            route = router.route_or_none(model)
-            return None if route is None else self.quality.share(route.backend, route.model)
+    def _backend_of(self, model: str) -> str:
+        route = self.runtime.catalog.router.route_or_none(model)
+        return "" if route is None else route.backend
 
-        return ModelGroups(config.groups, backend_of, quality)
+    def _quality(self, model: str) -> float | None:
+        route = self.runtime.catalog.router.route_or_none(model)
+        return None if route is None else self.quality.share(route.backend, route.model)
 
 
 def _usable(before: dict[str, BackendConfig], config: Config, changes: Changes) -> Iterator[BackendConfig]:

@@ -1,16 +1,22 @@
-"""Write docs/conformance.md: the same check for the demo model, the gateway on every path, a llama.cpp server and other endpoints.
+"""Write docs/conformance.md: the same check for the demo model, the gateway on every path, a llama.cpp server, LiteLLM and other endpoints.
 
-`python scripts/conformance.py [NAME=URL ...]` checks our own endpoints, the llama.cpp server of `make model` if it is installed, and
-each named endpoint with Chat Completions. It takes a few minutes.
+`python scripts/conformance.py [--litellm PROGRAM] [NAME=URL ...]` checks our own endpoints, the llama.cpp server of `make model` if it is
+installed, LiteLLM's proxy in front of the demo model, and each named endpoint with Chat Completions. It takes a few minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import datetime
+import json
 import os
+import socket
 import subprocess
 import sys
+import tempfile
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -26,18 +32,19 @@ from toolwire.testing.background import BackgroundGateway
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "conformance.md"
 MODEL = "demo/echo-tools"
+_START_SECONDS = 180
 _KINDS = {dialect: kind for kind, dialect in DIALECT_OF.items()}
 _HEAD = """# Conformance
 
 The results of [`toolwire check`](check.md) for our own endpoints and for others, all from one run. The page is generated:
 
 ```sh
-python scripts/conformance.py{arguments}
+{commands}
 ```
 
 toolwire {version}, {date}. A verdict is `pass`, `unusual` (no rule is broken), `unsupported`, `untested` (the model did not do what the probe needs) or `fail`.
-Schemas: how many of the forced calls are valid. F1: whether the model calls a tool where it should, against the labels of the questions. A small model fails schemas and questions; that is
-no fault of its server.
+Behind the gateway and LiteLLM is the demo model, except where llama.cpp is named. Schemas: how many of the forced calls are valid. F1: whether the model calls a tool where it
+should, against the labels of the questions. A small model fails schemas and questions; that is no fault of its server.
 
 | endpoint | dialect | wire | schemas | behaviour | faults |
 |---|---|---|---|---|---|
@@ -72,15 +79,81 @@ def other_rows(endpoints: dict[str, str]) -> list[str]:
     return rows
 
 
+def litellm_rows(program: Path) -> list[str]:
+    """LiteLLM's proxy between each dialect of a client and the demo model with Chat Completions."""
+    name = f"LiteLLM {_litellm_version(program)}, back end with chat"
+    with _gateway(BackendConfig(name="demo", kind="demo")) as demo, litellm_server(program, demo) as address:
+        return [_row(name, _check(address, dialect, "demo")) for dialect in _KINDS]
+
+
 def main(arguments: list[str]) -> int:
-    named = dict(argument.split("=", 1) for argument in arguments)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--litellm", type=Path)
+    parser.add_argument("endpoints", nargs="*", metavar="NAME=URL")
+    given = parser.parse_args(arguments)
+    named = dict(endpoint.split("=", 1) for endpoint in given.endpoints)
     with llama_server() as address:
         found = {"llama.cpp, SmolLM2-135M": f"{address}/v1"} if address else {}
         rows = [*own_rows(), *other_rows(found | named)]
+    commands = ["python scripts/conformance.py" + "".join(f' "{name}=URL"' for name in named)]
+    if given.litellm:
+        rows += litellm_rows(given.litellm)
+        package = f"litellm[proxy]=={_litellm_version(given.litellm)}"
+        commands = [
+            f"python -m venv .cache/litellm && .cache/litellm/bin/pip install '{package}'",
+            f"{commands[0]} --litellm .cache/litellm/bin/litellm",
+        ]
     date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
-    shown = "".join(f' "{name}=URL"' for name in named)
-    PAGE.write_text(_HEAD.format(arguments=shown, version=__version__, date=date) + "\n".join(rows) + "\n", "utf-8")
+    head = _HEAD.format(commands="\n".join(commands), version=__version__, date=date)
+    PAGE.write_text(head + "\n".join(rows) + "\n", "utf-8")
     return 0
+
+
+def _litellm_version(program: Path) -> str:
+    code = "from importlib.metadata import version; print(version('litellm'))"
+    return subprocess.run(
+        [program.parent / "python", "-c", code], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@contextmanager
+def litellm_server(program: Path, upstream: str) -> Iterator[str]:
+    """The address of a proxy whose model "demo" is that of the gateway at upstream. It cannot reach anything outside of this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "config.yaml")
+        settings = {"model": f"openai/{MODEL}", "api_base": f"{upstream}/v1", "api_key": "none"}
+        config.write_text(json.dumps({"model_list": [{"model_name": "demo", "litellm_params": settings}]}), "utf-8")
+        environment = {
+            "PATH": f"{program.parent}:/usr/bin:/bin",
+            "HOME": folder,
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1",
+        }
+        options = ["--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
+        null = subprocess.DEVNULL
+        with subprocess.Popen([str(program), *options], env=environment, stdout=null, stderr=null) as process:
+            try:
+                address = f"http://127.0.0.1:{port}"
+                _wait_for(f"{address}/health/liveliness", process)
+                yield address
+            finally:
+                process.kill()
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(_START_SECONDS):
+        if process.poll() is not None:
+            sys.exit(f"LiteLLM ended with {process.returncode}")
+        try:
+            urllib.request.urlopen(url, timeout=1).close()
+            return
+        except OSError:
+            time.sleep(1)
+    sys.exit(f"{url} did not answer in {_START_SECONDS} s")
 
 
 @contextmanager

@@ -46,3 +46,17 @@ def cassette_line(flow: Flow) -> bytes:
     for name in _DERIVED:
         value.pop(name, None)
     return msgspec.json.encode(value) + b"\n"
+
+
+def flows_in(data: bytes) -> tuple[list[Flow], int]:
+    """The flows of a cassette, and how many lines are none."""
+    flows: list[Flow] = []
+    skipped = 0
+    for line in data.split(b"\n"):
+        if not line.strip():
+            continue
+        try:
+            flows.append(msgspec.json.decode(line, type=Flow))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            skipped += 1
+    return flows, skipped

@@ -26,7 +26,7 @@ from .conversations import ConversationIndex
 from .disk import FlowFiles
 from .packed import PackedFlow, memory_of, pack_draft, pack_sealed, unpack_draft, unpack_sealed
 from .query import FlowPage, FlowQuery, matches_record, matches_text, page_of
-from .record import FlowSummary
+from .record import Flow, FlowSummary
 from .redact import WireRedaction
 from .sealed import SealedFlow, sealed_from
 from .summary import seal, summarize
@@ -147,6 +147,13 @@ class FlowRecorder:
         entry = self._entries.get(self._seq_of(flow_id))
         return None if entry is None else (await self._read([entry]))[0]
 
+    async def find_all(self, flow_ids: Sequence[str]) -> list[SealedFlow]:
+        """Those that are there, the oldest first."""
+        self._pack_ended()
+        by_id = {self.id_of(seq): seq for seq in self._entries}
+        numbers = sorted({by_id[flow_id] for flow_id in flow_ids if flow_id in by_id})
+        return await self._read([self._entries[seq] for seq in numbers])
+
     async def previous(self, flow: SealedFlow) -> SealedFlow | None:
         """The flow before this one in its conversation, among the last few hundred."""
         older = [entry for entry in self.entries() if entry.seq < flow.summary.seq][:_MAX_LOOKED_BACK]
@@ -173,12 +180,30 @@ class FlowRecorder:
         """From now on flows are written to these files. The newest of those that are there are read."""
         self._files = files
         for flow in files.load(self._max_flows, self._budget.limit // 2):
-            self._seq += 1
-            entry = pack_sealed(sealed_from(flow, self._seq))
-            self._entries[self._seq] = entry
-            self._budget.used += entry.memory
-            self._stored_ids[self._seq] = flow.summary.id
-            self._conversations.add(replace(flow.summary, seq=self._seq))
+            self._add(flow, flow.summary.started)
+
+    def open_flows(self, flows: Sequence[Flow]) -> int:
+        """Lists flows of a cassette beside the recorded ones, until the process ends. They count as new ones for the limit of age.
+        Returns how many there were: those that are listed already are left out."""
+        self._pack_ended()
+        known = {self.id_of(seq) for seq in self._entries}
+        fresh = {flow.summary.id: flow for flow in flows[-self._max_flows :] if flow.summary.id not in known}
+        for flow in fresh.values():
+            self._add(flow, self._clock())
+        if len(self._entries) > self._max_flows:
+            self._evict(len(self._entries) - self._max_flows)
+        if self._budget.used > self._budget.limit:
+            self._reclaim(0)
+        self._notify(None)
+        return len(fresh)
+
+    def _add(self, flow: Flow, started: float) -> None:
+        self._seq += 1
+        entry = replace(pack_sealed(sealed_from(flow, self._seq)), started=started)
+        self._entries[self._seq] = entry
+        self._budget.used += entry.memory
+        self._stored_ids[self._seq] = flow.summary.id
+        self._conversations.add(replace(flow.summary, seq=self._seq))
 
     def stop(self) -> None:
         self._pack_ended()
@@ -306,15 +331,15 @@ class FlowRecorder:
             self._release(self._entries.pop(number))
 
     def _seq_of(self, flow_id: str) -> int:
-        """0 for the id of no flow of this process."""
-        if not flow_id.startswith(self._prefix):
-            return next((seq for seq, stored in self._stored_ids.items() if stored == flow_id), 0)
+        """0 for the id of no flow. A flow of this process may have been deleted and opened again, with another number."""
         number = flow_id.removeprefix(self._prefix)
         try:
             seq = int(number, 16) if len(number) == 8 else 0
         except ValueError:
-            return 0
-        return seq if flow_id == self.id_of(seq) else 0
+            seq = 0
+        if seq in self._entries and flow_id == self.id_of(seq):
+            return seq
+        return next((seq for seq, stored in self._stored_ids.items() if stored == flow_id and seq in self._entries), 0)
 
 
 def _matching(flows: Sequence[SealedFlow], query: FlowQuery) -> list[SealedFlow]:

@@ -261,6 +261,25 @@ def test_an_exported_flow_opens_from_disk(stage: Stage, browser: Chromium, tmp_p
     offline.close()
 
 
+def test_a_saved_cassette_is_opened_again(stage: Stage, browser: Chromium, tmp_path: Path) -> None:
+    flow = prepare_cache_miss(stage)
+    page = browser.page(stage.page, downloads=tmp_path)
+    page.has(".rows .row")
+    page.click("footer button", "Save as cassette")
+    file = _downloaded(tmp_path, "jsonl")
+    count = len(stage.flows())
+    stage.clear()
+    page.has("#count", "0 flows")
+    root = page.call("DOM.getDocument")["root"]["nodeId"]
+    node = page.call("DOM.querySelector", nodeId=root, selector="#cassette-file")["nodeId"]
+    page.call("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
+    page.has("#toast", f"{count} flow")
+    page.value(f"location.hash = '#/flows/{flow}'")
+    page.has(".finding.warn", "Prompt cache miss")
+    assert page.faults() == []
+    page.close()
+
+
 def test_ten_thousand_flows_stay_usable(browser: Chromium, tmp_path: Path) -> None:
     with staged(tmp_path, 'log = "warning"') as stage:
         _send_many(stage, 10_000)
@@ -403,10 +422,10 @@ def test_the_page_requests_nothing_from_elsewhere(stage: Stage, browser: Chromiu
     page.close()
 
 
-def _downloaded(folder: Path) -> Path:
+def _downloaded(folder: Path, kind: str = "html") -> Path:
     deadline = time.monotonic() + 30
     while True:
-        if found := [file for file in folder.glob("*.html") if file.stat().st_size]:
+        if found := [file for file in folder.glob(f"*.{kind}") if file.stat().st_size]:
             return found[0]
         assert time.monotonic() < deadline, list(folder.iterdir())
         time.sleep(0.05)

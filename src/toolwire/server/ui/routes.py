@@ -1,4 +1,4 @@
-"""The paths under /ui/: files of the page, login, and the API that reads and deletes what was recorded."""
+"""The paths under /ui/: files of the page, login, and the API that reads, saves and deletes what was recorded."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ...wire.exact_json import BadJson, decode, encode
 from ..exchange import ClientGone, read_body, while_here
 from ..reply import HeaderList, WrongMethod
 from .access import UiAccess
+from .cassettes import not_recorded, open_cassette, save_cassette
 from .live import LiveFeeds
 from .static_files import StaticFiles
 
@@ -30,6 +31,8 @@ Stats: TypeAlias = Callable[[int], Coroutine[Any, Any, list[JsonObject]]]  # of 
 
 _MAX_BODY = 16 * 1024
 _BODY_SECONDS = 10.0
+_MAX_CASSETTE = 64 << 20
+_CASSETTE_SECONDS = 60.0
 _MAX_HOURS = 24 * 366
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; "
@@ -156,6 +159,15 @@ class Inspector:
             )
             return
         self._access.check_api(headers, changes=method != "GET")
+        if path in ("cassette/open", "cassette/save"):
+            if method != "POST":
+                raise WrongMethod(method, "POST")
+            body = await read_body(receive, headers, _MAX_CASSETTE, _CASSETTE_SECONDS)
+            if path == "cassette/open":
+                await reply.json(await open_cassette(self._flows, body))
+            else:
+                await reply.whole(200, await save_cassette(self._flows, body), "application/x-ndjson", _PRIVATE)
+            return
         await read_body(
             receive, headers, _MAX_BODY, _BODY_SECONDS
         )  # none is expected; what follows is the end of the connection
@@ -209,9 +221,7 @@ class Inspector:
 
     async def _live(self, receive: Receive, reply: _UiReply) -> None:
         if self._feeds is None:
-            raise BadRequest(
-                "nothing is recorded.", status=404, code="not_recorded", hint="Set [flows] enabled = true."
-            )
+            raise not_recorded()
         if self._feeds.is_full:
             raise BadRequest("too many pages follow the flows.", status=429, code="too_many_requests")
         await while_here(receive, reply.stream(self._feeds.follow()), self.close)

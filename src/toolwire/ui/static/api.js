@@ -30,6 +30,20 @@ export async function remove(id) {
   await checked(await fetch(new URL(path, API), { method: "DELETE", headers: OWN }));
 }
 
+/** The lines of a cassette with these flows, as a Blob. */
+export async function saveCassette(ids) {
+  return (await checked(await postCassette("save", JSON.stringify({ ids })))).blob();
+}
+
+/** Lists the flows of a cassette; file is a Blob. */
+export async function openCassette(file) {
+  return (await checked(await postCassette("open", file))).json();
+}
+
+function postCassette(what, body) {
+  return fetch(new URL(`cassette/${what}`, API), { method: "POST", headers: OWN, body });
+}
+
 export async function logIn(key) {
   const options = { method: "POST", headers: { ...OWN, "content-type": "application/json" }, body: JSON.stringify({ key }) };
   await checked(await fetch(new URL("login", import.meta.url), options));

@@ -1,6 +1,7 @@
 // The list of flows. Only the visible rows exist as elements, so that 10,000 flows scroll like ten.
 
 import * as api from "./api.js";
+import { openButton, saveCassette } from "./cassettes.js";
 import { drawUnlessPressed, h, replace } from "./dom.js";
 import { STATES, TERMS, isCacheMiss, parseFilter } from "./filter.js";
 import { clock, compact, duration, number, plural } from "./format.js";
@@ -83,10 +84,11 @@ export class FlowList {
     }, this.spacer);
     this.empty = h("div", { class: "empty", hidden: true });
     this.status = h("span", { class: "muted", role: "status", "aria-live": "polite", id: "count" });
+    this.save = h("button", { type: "button", class: "quiet small", title: "Save the flows of this list for `toolwire replay`", onclick: () => saveCassette(this.shown, "toolwire-flows") }, "Save as cassette");
     this.clear = h("button", { type: "button", class: "quiet small", onclick: () => this._clear() }, "Delete all");
     this.element = h("section", { class: "list", "aria-label": "List of flows" },
       h("div", { class: "search" }, this.input, h("datalist", { id: "filter-terms" }, TERMS.map((term) => h("option", { value: term })))),
-      this.chips, this.scroller, this.empty, h("footer", null, this.status, h("span", { class: "grow" }), this.clear));
+      this.chips, this.scroller, this.empty, h("footer", null, this.status, h("span", { class: "grow" }), openButton(), this.save, this.clear));
   }
 
   async _clear() {
@@ -150,7 +152,7 @@ export class FlowList {
   _describe() {
     const all = this.store.ordered.length;
     this.status.textContent = this.shown.length === all ? plural(all, "flow") : `${number(this.shown.length)} of ${number(all)} flows`;
-    this.clear.hidden = all === 0;
+    this.clear.hidden = this.save.hidden = all === 0;
     this.empty.hidden = this.shown.length > 0;
     this.scroller.hidden = this.shown.length === 0;
     if (this.shown.length) return;

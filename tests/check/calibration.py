@@ -164,6 +164,17 @@ def after_done(answer: GoodAnswer) -> None:
     answer.events = [*answer.events, answer.events[0]]
 
 
+def cut_stream(answer: GoodAnswer) -> None:
+    """Without the finish reason and all that follows it."""
+    events = answer.events
+    place = next(
+        place
+        for place, (_, value) in enumerate(events)
+        if isinstance(value, dict) and value.get("choices") and value["choices"][0].get("finish_reason")
+    )
+    answer.events = events[:place]
+
+
 def finish_twice(answer: GoodAnswer) -> None:
     events = answer.events
     last = next(value for _, value in reversed(events) if isinstance(value, dict) and value.get("choices"))
@@ -240,12 +251,13 @@ CHAT: dict[str, tuple[Damage, set[str]]] = {
     "calls without arguments": (body_value(drop_arguments), {"call.arguments_missing"}),
     "calls of 2023": (everywhere(legacy_call), {"call.legacy"}),
     "text in parts": (everywhere(text_in_parts), {"body.member_type"}),
-    "usage in words": (everywhere(usage_in_words), {"usage.wrong"}),
+    "usage in words": (everywhere(usage_in_words), {"usage.type"}),
     "negative usage": (everywhere(negative_usage), {"usage.wrong"}),
     "an error in each stream": (on_stream(error_in_stream), {"stream.error"}),
     "events after the end": (on_stream(after_done), {"stream.after_end"}),
+    "a cut stream": (on_stream(cut_stream), {"stream.end_missing"}),
     "two finish reasons": (on_stream(finish_twice), {"finish.changes"}),
-    "the finish reason first": (on_stream(finish_first), {"stream.after_end"}),
+    "the finish reason first": (on_stream(finish_first), {"stream.order"}),
     "broken JSON in events": (on_stream(broken_json), {"stream.bad_json"}),
     "a stop with calls": (body_value(stop_reason("stop")), {"finish.calls_unreported"}),
     "errors as strings": (text_errors, {"error.form"}),
@@ -269,14 +281,30 @@ def partial_json_as_object(value: dict[str, Any]) -> None:
         value["delta"]["partial_json"] = {}
 
 
+def input_in_start(answer: GoodAnswer) -> None:
+    """The whole input of a call in the start of its block, as older servers send it."""
+    events, inputs = [], dict[int, str]()
+    for name, value in answer.events:
+        if value.get("delta", {}).get("type") == "input_json_delta":
+            inputs[value["index"]] = inputs.get(value["index"], "") + value["delta"]["partial_json"]
+        else:
+            events.append((name, value))
+    for _, value in events:
+        if value["type"] == "content_block_start" and value["index"] in inputs:
+            value["content_block"]["input"] = json.loads(inputs[value["index"]])
+    answer.events = events
+
+
 def other_error_form(answer: GoodAnswer) -> None:
     if answer.status >= 400:
         answer.value = {"error": {"message": "wrong", "type": "invalid_request_error"}}
 
 
 MESSAGES: dict[str, tuple[Damage, set[str]]] = {
-    "blocks without an end": (without_event("content_block_stop"), {"stream.order", "stream.end_missing"}),
+    "blocks without an end": (without_event("content_block_stop"), {"stream.part_end_missing"}),
     "blocks without a start": (without_event("content_block_start"), {"stream.order"}),
+    "no start": (without_event("message_start"), {"stream.start_missing"}),
+    "inputs in the start": (on_stream(input_in_start), {"call.arguments_in_start"}),
     "inputs as text": (body_value(inputs_as_text), {"call.arguments_type"}),
     "objects as fragments": (stream_values(partial_json_as_object), {"call.arguments_type"}),
     "end_turn with calls": (
@@ -314,9 +342,10 @@ def renumbered(*kinds: str) -> Damage:
 
 
 RESPONSES: dict[str, tuple[Damage, set[str]]] = {
-    "no start": (renumbered("response.created", "response.in_progress"), {"stream.order"}),
+    "no start": (renumbered("response.created", "response.in_progress"), {"stream.start_missing"}),
     "no end": (renumbered("response.completed"), {"stream.end_missing"}),
     "parts that are not announced": (renumbered("response.content_part.added"), {"stream.part_missing"}),
+    "items without an end": (renumbered("response.output_item.done"), {"stream.part_end_missing"}),
     "an empty end": (stream_values(empty_end), {"stream.mismatch"}),
     "arguments as objects": (body_value(arguments_as_object), {"call.arguments_type"}),
     "no status": (body_value(lambda value: value.pop("status", None) and None), {"finish.missing"}),

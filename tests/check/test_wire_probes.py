@@ -70,7 +70,7 @@ def test_a_defect_of_a_chat_server_is_named(good: str, code: str) -> None:
 
 MESSAGES = {
     "stream.end_missing": without_event("message_stop"),
-    "stream.order": without_event("message_start"),
+    "stream.order": without_event("content_block_start"),
     "finish.missing": without_event("message_delta"),
     "stream.index": stream_values(lambda value: value.update(index=5) if "index" in value else None),
     "stream.event_name": lambda answer: (
@@ -85,7 +85,8 @@ def test_a_defect_of_a_messages_server_is_named(good: str, code: str) -> None:
 
 
 RESPONSES = {
-    "stream.end_missing": without_event("response.output_item.done"),
+    "stream.end_missing": without_event("response.completed"),
+    "stream.part_end_missing": without_event("response.output_item.done"),
     "stream.order": without_event("response.output_item.added"),
     "stream.sequence": stream_values(lambda value: value.update(sequence_number=3)),
     "call.id_missing": body_value(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.programs.installed import node_program
-from tests.programs.stage import CONTENT, KEY, Task, calling, final_text, prompt, reading
+from tests.programs.stage import CONTENT, KEY, Task, TwoReadsTask, calling, final_text, prompt, reading
 
 OLD = "claude-sonnet-4-5"
 CURRENT = "claude-fable-5-1"
@@ -32,6 +32,10 @@ def work_in_shell(task: Task) -> None:
     read = reading("Bash", arguments={"command": "cat README.md", "description": "Read the file"})
     write = calling("Bash", arguments={"command": f"printf %s '{CONTENT}' > OUT.md", "description": "Write the file"})
     task.check(_play(task, CURRENT, prompt(read, write, final_text()), "Bash"))
+
+
+def read_two_files(task: TwoReadsTask) -> None:
+    task.check(_play(task, CURRENT, task.prompt(*_steps(task)), "Read,Write", CLAUDE_CODE_MAX_RETRIES="1"))
 
 
 def _steps(task: Task) -> list[dict[str, Any]]:

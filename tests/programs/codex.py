@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.programs.installed import node_program
-from tests.programs.stage import CONTENT, KEY, Task, calling, final_text, prompt, reading
+from tests.programs.stage import CONTENT, KEY, Task, TwoReadsTask, calling, final_text, prompt, reading
 
 UNKNOWN = "a-model"
 WITH_PATCHES = "gpt-5.5"
@@ -62,6 +62,10 @@ def use_code_mode(task: Task) -> None:
     )
 
 
+def read_two_files(task: TwoReadsTask) -> None:
+    task.check(_play(task, UNKNOWN, task.prompt(_read(task), _write(task))), line_end="\n")
+
+
 def _read(task: Task) -> dict[str, Any]:
     return reading("exec_command", arguments={"cmd": "cat README.md", "workdir": str(task.project)})
 
@@ -76,10 +80,14 @@ def _code(task: Task, command: str) -> str:
 
 
 def _run(task: Task, model: str, *turns: dict[str, Any]) -> str:
+    return _play(task, model, prompt(*turns))
+
+
+def _play(task: Task, model: str, text: str) -> str:
     program = node_program("codex")
     configure(task.home, model, task.stage.openai_url)
     words = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
-    return task.run([program, *words, prompt(*turns)], CODEX_KEY=KEY)
+    return task.run([program, *words, text], CODEX_KEY=KEY)
 
 
 def run_long_task(task: Task, text: str, *, is_built_in: bool) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tests.programs.installed import NODE_MODULES, PYTHON, node_library, node_program, python_library
 from tests.programs.library import Cases
-from tests.programs.stage import Stage
+from tests.programs.stage import Stage, Task
 
 _FOLDER = Path(__file__).parent
 _PYTHON_OPENAI = [
@@ -67,8 +67,8 @@ class Library(NamedTuple):
     script: str
     cases: list[str]
 
-    def run(self, stage: Stage, folder: Path) -> None:
-        cases = Cases(stage, folder, self.cases)
+    def run(self, stage: Stage, folder: Path, kind: type[Task] = Task) -> None:
+        cases = Cases(stage, folder, self.cases, kind)
         if self.script.endswith(".py"):
             python_library(self.package)
             cases.run([PYTHON, "-W", "ignore", _FOLDER / "python" / self.script])

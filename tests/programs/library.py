@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.programs.stage import CONTENT, KEY, Stage, Task, calling, final_text, prompt, reading
+from tests.programs.stage import CONTENT, KEY, Stage, Task, TwoReadsTask, calling, final_text, prompt, reading
 
 MODEL = "a-model"
 
 
 class Cases:
-    """Every case is the same task with another API of the library."""
+    """Every case is the same task with another API of the library. kind: Task, or TwoReadsTask."""
 
-    def __init__(self, stage: Stage, folder: Path, names: Sequence[str]) -> None:
+    def __init__(self, stage: Stage, folder: Path, names: Sequence[str], kind: type[Task] = Task) -> None:
         self._stage = stage
-        self._tasks = {name: Task(stage, folder / name) for name in names}
+        self._tasks = {name: kind(stage, folder / name) for name in names}
         self._file = folder / "task.json"
         self._file.write_text(json.dumps(self._described()), encoding="utf-8")
 
@@ -37,11 +37,9 @@ class Cases:
 
 
 def _prompt(task: Task) -> str:
-    return prompt(
-        reading("read_file", arguments={"path": str(task.source)}),
-        calling("write_file", arguments={"path": str(task.target), "content": CONTENT}),
-        final_text(),
-    )
+    read = reading("read_file", arguments={"path": str(task.source)})
+    write = calling("write_file", arguments={"path": str(task.target), "content": CONTENT})
+    return task.prompt(read, write) if isinstance(task, TwoReadsTask) else prompt(read, write, final_text())
 
 
 def _fault(task: Task, told: dict[str, Any]) -> str:

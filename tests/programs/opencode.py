@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.programs.installed import node_program
-from tests.programs.stage import CONTENT, KEY, Task, calling, final_text, prompt, reading
+from tests.programs.stage import CONTENT, KEY, Task, TwoReadsTask, calling, final_text, prompt, reading
 
 PROVIDERS = ("@ai-sdk/openai-compatible", "@ai-sdk/openai", "@ai-sdk/anthropic")
 OFFLINE = {
@@ -15,14 +16,25 @@ OFFLINE = {
 
 
 def complete_task(task: Task, provider: str) -> None:
+    _play(task, provider, prompt(_read(task), _write(task), final_text()))
+
+
+def read_two_files(task: TwoReadsTask, provider: str) -> None:
+    _play(task, provider, task.prompt(_read(task), _write(task)))
+
+
+def _read(task: Task) -> dict[str, Any]:
+    return reading("read", arguments={"filePath": str(task.source)})
+
+
+def _write(task: Task) -> dict[str, Any]:
+    return calling("write", arguments={"filePath": str(task.target), "content": CONTENT})
+
+
+def _play(task: Task, provider: str, text: str) -> None:
     program = node_program("opencode")
     configure(task.home, provider, task.stage.openai_url)
-    script = prompt(
-        reading("read", arguments={"filePath": str(task.source)}),
-        calling("write", arguments={"filePath": str(task.target), "content": CONTENT}),
-        final_text(),
-    )
-    task.check(task.run([program, "run", script], timeout=120, **OFFLINE))
+    task.check(task.run([program, "run", text], timeout=120, **OFFLINE))
 
 
 def run_long_task(task: Task, text: str) -> str:

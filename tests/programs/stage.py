@@ -21,6 +21,7 @@ KINDS = ("openai-chat", "openai-responses", "anthropic")
 ONLY_FUNCTIONS = ("openai-responses-functions", "anthropic-functions")  # openai-chat is one, too
 KEY = "sk-fake-key-of-the-tests"
 WORD = "{{result:0:SECRET-[0-9a-f]+}}"
+_OTHER = "{{result:1:OTHER-[0-9a-f]+}}"
 _PAYLOAD = 'é中😀 "q" \\ tab\tend'
 CONTENT = f"found {WORD} {_PAYLOAD}"
 _TAIL = 4000
@@ -116,6 +117,25 @@ class Task:
 
     def story(self, what: str, output: str, errors: str) -> str:
         return f"{what}\n--- its output\n{output[-_TAIL:]}\n--- its errors\n{errors[-_TAIL:]}\n{self.stage.tail()}"
+
+
+class TwoReadsTask(Task):
+    """The first turn reads a second file, too, whose word must also be in the last text: two calls in one answer."""
+
+    def __init__(self, stage: Stage, folder: Path, word: str = "") -> None:
+        super().__init__(stage, folder, word)
+        self.other = f"OTHER-{secrets.token_hex(8)}"
+        (self.project / "NOTES.md").write_text(f"The other word is {self.other}.\n", encoding="utf-8")
+
+    @property
+    def final(self) -> str:
+        return f"{super().final} AND {self.other}"
+
+    def prompt(self, read: dict[str, Any], write: dict[str, Any]) -> str:
+        """read: a turn with one call that reads the source."""
+        second = json.loads(json.dumps(read["calls"][0]).replace("README.md", "NOTES.md"))
+        both = {**read, "calls": [*read["calls"], second]}
+        return prompt(both, write, final_text(f" AND {_OTHER}"))
 
 
 def prompt(*turns: dict[str, Any]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+AnswerWay: TypeAlias = Literal["", "whole", "stream"]
 _DETAIL = 300
+# Prefixes of codes that are about requests, however they are answered.
+_ABOUT_REQUESTS = ("tools.", "choice.", "history.", "http.concurrency", "http.after_disconnect")
 
 
 class _Meaning(NamedTuple):
@@ -56,18 +60,24 @@ CODES = {
     "stream.bad_json": _fault("The data of an event is not a JSON object."),
     "stream.done_missing": _fault("The stream does not end with `data: [DONE]`."),
     "stream.end_missing": _fault("The stream ends without its last event."),
+    "stream.start_missing": _fault("The stream begins without its first event."),
     "stream.after_end": _fault("Events follow the end of the answer."),
     "stream.order": _fault("Events come in an order that the dialect does not allow."),
     "stream.event_name": _fault("The name of an event differs from the type in its data, or is missing."),
     "stream.event_unknown": _unusual("An event has a type that the dialect does not define."),
     "stream.id_changes": _fault("The id of the answer changes between events."),
     "stream.index": _fault("The index of a part is missing, repeated or has a gap."),
+    "stream.date_missing": _unusual("The first event has no `created_at`."),
+    "stream.item_id_missing": _unusual("Events do not name the item that they belong to."),
     "stream.mismatch": _fault("The deltas of a part and its final value differ."),
     "stream.sequence": _fault("The sequence numbers of events do not increase by one."),
     "stream.error": _fault("The stream ends with an error."),
     "stream.endless": _fault("The stream goes on after the end of the answer, or has no end."),
     "stream.cumulative": _fault("Each fragment repeats the ones before it, so clients join them wrongly."),
-    "stream.part_missing": _fault("The start or the end of a part is not announced."),
+    "stream.byte_order_mark": _unusual("The stream begins with a byte order mark, which some clients do not skip."),
+    "stream.part_missing": _fault("The start of a part is not announced."),
+    "stream.part_end_missing": _fault("The end of a part is not announced."),
+    "stream.deltas_missing": _unusual("Text is only in the last event of its part, without deltas before it."),
     "stream.one_piece": _unusual("The stream sends all its content at once."),
     "stream.differs": _fault(
         "The same request gives text or a call without streaming and none with it, or the other way round."
@@ -86,6 +96,7 @@ CODES = {
     "call.type_missing": _unusual("A tool call has no type."),
     "call.legacy": _fault("Calls use the `function_call` member that tools replaced."),
     "call.arguments_type": _fault("The arguments of a call have the wrong JSON type."),
+    "call.arguments_in_start": _fault("The arguments of a call are in the start of its block, not in deltas."),
     "call.arguments_missing": _fault("A call has no arguments."),
     "call.as_text": _fault("The model's call arrives as text."),
     "finish.missing": _fault("The answer has no finish reason."),
@@ -95,8 +106,10 @@ CODES = {
     "finish.changes": _fault("The answer has two different finish reasons."),
     "finish.unused": _unusual("The answer was cut at the token limit, and its finish reason is another one."),
     "usage.missing": _unusual("The answer has no token usage."),
+    "usage.alone": _unusual("The last event of a stream has the usage and no `choices`."),
     "usage.lost_in_stream": _fault("Answers have token usage, and streams that request it have none."),
     "usage.wrong": _fault("The token usage is invalid or does not add up."),
+    "usage.type": _fault("A count of tokens is not a number."),
     "usage.zero": _unusual("The token usage is zero."),
     "limit.ignored": _fault("The limit of output tokens has no effect."),
     # Errors
@@ -122,11 +135,12 @@ CODES = {
 
 
 class Deviation(Struct, frozen=True, kw_only=True):
-    """where: the request and the place in its answer."""
+    """where: the request and the place in its answer. way: how the answer was sent; "" if the deviation is not about one way."""
 
     code: str
     where: str
     detail: str = ""
+    way: AnswerWay = ""
 
     @property
     def is_fault(self) -> bool:
@@ -140,8 +154,9 @@ class Deviation(Struct, frozen=True, kw_only=True):
 class DeviationLog:
     """Collects the deviations of one answer. Each code is recorded once, with its first place."""
 
-    def __init__(self, request: str = "") -> None:
+    def __init__(self, request: str = "", way: AnswerWay = "") -> None:
         self._request = request
+        self._way: AnswerWay = way
         self.found: dict[str, Deviation] = {}
 
     def add(self, code: str, where: str, detail: object = "") -> None:
@@ -149,7 +164,12 @@ class DeviationLog:
             raise ValueError(f"{code} is not a code of a deviation.")
         text = detail if isinstance(detail, str) else repr(detail)
         place = f"{self._request}: {where}" if self._request else where
-        self.found.setdefault(code, Deviation(code=code, where=place, detail=text[:_DETAIL]))
+        way = "" if code.startswith(_ABOUT_REQUESTS) else self._way
+        self.found.setdefault(code, Deviation(code=code, where=place, detail=text[:_DETAIL], way=way))
+
+    def apply_to_all(self) -> None:
+        """The deviations found so far are not about one way of answering."""
+        self.found = {code: replace(one, way="") for code, one in self.found.items()}
 
     def expect(self, condition: object, code: str, where: str, detail: object = "") -> bool:
         """Adds the deviation unless the condition holds. Returns whether it holds."""

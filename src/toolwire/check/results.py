@@ -75,12 +75,15 @@ class DialectReport(Struct, kw_only=True):
         return "pass" if "pass" in outcomes else "untested"
 
     @property
+    def all_deviations(self) -> list[Deviation]:
+        return [deviation for result in self.results for deviation in result.deviations]
+
+    @property
     def deviations(self) -> list[Deviation]:
         """One for each code."""
         found: dict[str, Deviation] = {}
-        for result in self.results:
-            for deviation in result.deviations:
-                found.setdefault(deviation.code, deviation)
+        for deviation in self.all_deviations:
+            found.setdefault(deviation.code, deviation)
         return list(found.values())
 
     @property

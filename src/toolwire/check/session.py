@@ -79,7 +79,7 @@ class CheckSession:
 
     def read(self, attempt: HttpAttempt, request: Request, name: str) -> ProbeAnswer:
         """Reads the answer as the dialect defines it. A refusal is left to the caller."""
-        log = DeviationLog(name)
+        log = DeviationLog(name, "stream" if request.stream else "whole")
         if attempt.code:
             log.add(attempt.code, "connection", attempt.detail)
         if attempt.is_refused or (attempt.code and not attempt.body):

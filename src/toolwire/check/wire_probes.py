@@ -50,11 +50,12 @@ async def _text(session: CheckSession) -> bool:
     if whole.answer is None:
         code = "http.redirect" if 300 <= whole.attempt.status < 400 else "http.status"
         whole.log.add(whole.attempt.code or code, "answer", whole.refusal or whole.attempt.detail)
-        session.add("text", "wire", [whole])
-        return False
+    is_answered = whole.answer is not None and "body.html" not in whole.log.found
+    if not is_answered:
+        whole.log.apply_to_all()  # nothing else is tried
     _expect_content(whole)
     session.add("text", "wire", [whole])
-    if "body.html" in whole.log.found:
+    if whole.answer is None or not is_answered:
         return False
     streamed = await session.ask(ask(session.model, _HELLO, stream=True), "streamed text")
     if streamed.refusal:
@@ -65,6 +66,8 @@ async def _text(session: CheckSession) -> bool:
     if whole.answer.text and streamed.answer is not None:
         is_lost = not streamed.answer.text and not streamed.answer.has_reasoning and not streamed.has_faults
         streamed.log.expect(not is_lost, "stream.differs", "text", "whole: text, streamed: none")
+    elif "body.no_content" in whole.log.found:
+        _expect_content(streamed)
     session.add("streamed text", "wire", [streamed])
     return True
 

@@ -56,7 +56,9 @@ def test_a_valid_stream_of_two_calls_is_read_without_deviation() -> None:
         ([chunk(call(0, "{}", id="x", name="f")), chunk(call(0, "", id="y"))], "call.id_changes"),
         ([chunk(call(0, "{}", id="x", name="f")), chunk(call(0, "", id="x"))], "call.id_resent"),
         ([chunk(call(1, "{}", id="x", name="f"))], "call.index_gap"),
-        ([chunk({"content": "a"}, "stop"), chunk({"content": "b"})], "stream.after_end"),
+        ([chunk(call(0, "{}", id="x", name="f"))], "call.type_missing"),
+        ([{**chunk({}), "choices": None, "usage": {"prompt_tokens": 1, "completion_tokens": 2}}], "usage.alone"),
+        ([chunk({"content": "a"}, "stop"), chunk({"content": "b"})], "stream.order"),
         ([chunk({"content": "a"}, "stop"), chunk({}, "length")], "finish.changes"),
         ([chunk({"content": "a"}, "tool_calls")], "finish.calls_absent"),
         ([chunk({"function_call": {"name": "f"}})], "call.legacy"),
@@ -84,3 +86,16 @@ def test_the_form_of_an_error() -> None:
     assert is_error({"error": {"message": "no"}})
     assert not is_error({"error": "no"})
     assert not is_error([])
+
+
+def test_a_stream_without_finish_reason_and_done_has_no_end() -> None:
+    assert codes(stream(chunk({"content": "a"}))) == {"stream.end_missing"}
+    assert codes(stream(chunk({"content": "a"}), "[DONE]")) == {"finish.missing"}
+    assert codes(stream(chunk({"content": "a"}, "stop"))) == {"stream.done_missing"}
+
+
+def test_a_byte_order_mark_is_unusual_and_skipped() -> None:
+    log = DeviationLog()
+    answer = read_stream("\ufeff".encode() + stream(chunk({"content": "a"}, "stop"), "[DONE]"), log)
+    assert set(log.found) == {"stream.byte_order_mark"}
+    assert answer.text == "a"

@@ -44,9 +44,16 @@ def test_a_body_must_be_a_json_object(raw: bytes, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "usage", [{"in": 1}, {"in": -1, "out": 2}, {"in": True, "out": 1}, "many", {"in": 2, "out": 3, "sum": 4}]
+    "usage", [{"in": 1}, {"in": -1, "out": 2}, {"in": True, "out": 1}, {"in": 2, "out": 3, "sum": 4}]
 )
 def test_usage_must_be_counts_that_add_up(usage: object) -> None:
     log = DeviationLog()
     usage_of(usage, log, ("in", "out"), "sum")
-    assert "usage.wrong" in log.found
+    assert set(log.found) == {"usage.wrong"}
+
+
+@pytest.mark.parametrize("usage", ["many", {"in": "1", "out": 2}, {"in": 1, "out": [2]}])
+def test_counts_of_another_type_have_a_code_of_their_own(usage: object) -> None:
+    log = DeviationLog()
+    usage_of(usage, log, ("in", "out"))
+    assert set(log.found) == {"usage.type"}

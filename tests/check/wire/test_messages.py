@@ -55,10 +55,13 @@ def test_a_valid_call_is_read_without_deviation() -> None:
 @pytest.mark.parametrize(
     ("given", "code"),
     [
-        ([start(), block(0, **CALL), *end()], "stream.order"),
+        ([start(), block(0, **CALL), *end()], "stream.part_end_missing"),
+        ([block(0, **CALL), stop(0), *end()], "stream.start_missing"),
         ([start(), delta(0, "{}"), *end()], "stream.order"),
         ([start(), block(0, **CALL), delta(1, "{}"), stop(0), *end()], "stream.index"),
-        ([start(), block(0, **{**CALL, "input": {"a": 1}}), stop(0), *end()], "call.arguments_type"),
+        ([start(), block(0, **{**CALL, "input": {"a": 1}}), stop(0), *end()], "call.arguments_in_start"),
+        ([start(), block(0, **{**CALL, "input": "{}"}), stop(0), *end()], "call.arguments_in_start"),
+        ([start(), block(0, **{**CALL, "input": []}), stop(0), *end()], "call.arguments_type"),
         ([start(), block(0, **{**CALL, "id": ""}), stop(0), *end()], "call.id_missing"),
         ([start(), *end("done")], "finish.unknown"),
         ([start(), *end("tool_use")], "finish.calls_absent"),

@@ -23,7 +23,7 @@ def item(**more: Any) -> dict[str, Any]:
 
 def response(*output: Any, status: str = "completed") -> dict[str, Any]:
     usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
-    return {"id": "r", "object": "response", "status": status, "output": list(output), "usage": usage}
+    return {"id": "r", "object": "response", "created_at": 1, "status": status, "output": list(output), "usage": usage}
 
 
 def numbered(*values: dict[str, Any]) -> list[dict[str, Any]]:
@@ -34,6 +34,10 @@ CREATED = {"type": "response.created", "response": response(status="in_progress"
 ADDED = {"type": "response.output_item.added", "output_index": 0, "item": item()}
 DELTA = {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc", "delta": "{}"}
 DONE = {"type": "response.output_item.done", "output_index": 0, "item": item(arguments="{}")}
+TEXT = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]}
+TEXT_ADDED = {"type": "response.output_item.added", "output_index": 0, "item": {**TEXT, "content": []}}
+TEXT_DONE = {"type": "response.output_item.done", "output_index": 0, "item": TEXT}
+TEXT_COMPLETED = {"type": "response.completed", "response": response(TEXT)}
 COMPLETED = {"type": "response.completed", "response": response(item(arguments="{}"))}
 
 
@@ -47,7 +51,7 @@ def test_a_valid_call_is_read_without_deviation() -> None:
 @pytest.mark.parametrize(
     ("given", "code"),
     [
-        (numbered(ADDED, DELTA, DONE, COMPLETED), "stream.order"),
+        (numbered(ADDED, DELTA, DONE, COMPLETED), "stream.start_missing"),
         (numbered(CREATED, ADDED, DELTA, DONE), "stream.end_missing"),
         (numbered(CREATED, ADDED, {**DELTA, "item_id": "other"}, DONE, COMPLETED), "stream.id_changes"),
         (numbered(CREATED, ADDED, {**DELTA, "delta": "{ }"}, DONE, COMPLETED), "stream.mismatch"),
@@ -55,6 +59,10 @@ def test_a_valid_call_is_read_without_deviation() -> None:
         (numbered(CREATED, {**ADDED, "output_index": 2}, COMPLETED), "stream.index"),
         (numbered(CREATED, {"type": "error", "message": "no"}), "stream.error"),
         (numbered(CREATED, COMPLETED, DELTA), "stream.after_end"),
+        (numbered({**CREATED, "response": {"id": "r"}}, COMPLETED), "stream.date_missing"),
+        (numbered(CREATED, ADDED, DELTA, COMPLETED), "stream.part_end_missing"),
+        (numbered(CREATED, ADDED, {**DELTA, "item_id": None}, DONE, COMPLETED), "stream.item_id_missing"),
+        (numbered(CREATED, TEXT_ADDED, TEXT_DONE, TEXT_COMPLETED), "stream.deltas_missing"),
     ],
 )
 def test_an_irregular_stream_has_its_code(given: list[dict[str, Any]], code: str) -> None:

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.check.deviations import CODES, Deviation
+from toolwire.check.deviations import CODES, AnswerWay, Deviation
 from toolwire.check.results import DialectReport, ProbeResult
 from toolwire.cli.check.clients import _table, breaking, verdicts
 from toolwire.cli.clients.table import clients
 
 
-def report(dialect: str, *codes: str) -> DialectReport:
-    found = [Deviation(code=code, where="x") for code in codes]
+def report(dialect: str, *codes: str, way: AnswerWay = "") -> DialectReport:
+    found = [Deviation(code=code, where="x", way=way) for code in codes]
     return DialectReport(dialect=dialect, model="m", results=[ProbeResult(name="x", area="wire", deviations=found)])
 
 
@@ -19,10 +19,13 @@ def outcome(client: str, direct: list[DialectReport], through: dict[str, Dialect
 
 
 def test_the_table_names_known_clients_and_codes() -> None:
-    known = {"every", *clients(), *(f"{client.name}.{way}" for client in clients().values() for way in client.dialects)}
+    named = {name: client.dialects for name, client in clients().items()} | {"every": ("chat", "responses", "messages")}
+    known = {*named, *(f"{name}.{way}" for name, dialects in named.items() for way in dialects)}
     for name, entry in _table().items():
         assert name in known
-        assert set(entry.breaks) | set(entry.tolerates) <= set(CODES)
+        codes = [code.removesuffix("/stream").removesuffix("/whole") for code in (*entry.breaks, *entry.tolerates)]
+        assert set(codes) <= set(CODES)
+        assert not set(entry.breaks) & set(entry.tolerates)
 
 
 def test_a_client_works_where_no_fault_breaks_it() -> None:
@@ -51,4 +54,11 @@ def test_no_client_works_without_tools(code: str) -> None:
 
 
 def test_reasons_are_in_the_order_of_the_codes() -> None:
-    assert breaking("opencode", "chat", frozenset({"schema.mismatch", "http.cut"})) == ("http.cut", "schema.mismatch")
+    found = report("chat", "schema.mismatch", "http.cut").all_deviations
+    assert breaking("opencode", "chat", found) == ("http.cut", "schema.mismatch")
+
+
+def test_a_fault_of_whole_answers_does_not_break_a_client_that_only_streams() -> None:
+    assert outcome("codex", [report("responses", "call.name_missing", way="whole")], {})[0] == "works"
+    assert outcome("codex", [report("responses", "call.name_missing", way="stream")], {})[0] == "fails"
+    assert outcome("openai-python", [report("responses", "call.name_missing", way="whole")], {})[0] == "fails"

@@ -70,8 +70,11 @@ def read_stream(raw: bytes, log: DeviationLog) -> SeenAnswer:
         elif event.value is not None:
             reader.read(event, event.value)
     if not answer.error:
-        log.expect(is_done, "stream.done_missing", "end")
-        reader.close()
+        if is_done or answer.finish:
+            log.expect(is_done, "stream.done_missing", "end")
+        else:
+            log.add("stream.end_missing", "end", "neither a finish reason nor [DONE]")
+        reader.close(is_cut=not is_done)
     return answer
 
 
@@ -99,6 +102,7 @@ class _StreamReader:
             self._answer.usage = usage_of(chunk["usage"], log, _USAGE, "total_tokens", where)
         choices = chunk.get("choices")
         if choices is None and chunk.get("usage") is not None:
+            log.add("usage.alone", where)
             return
         if not isinstance(choices, list):
             log.add("body.structure", f"{where}.choices", "missing")
@@ -107,11 +111,11 @@ class _StreamReader:
             if isinstance(choice, dict):
                 self._read_choice(choice, where)
 
-    def close(self) -> None:
+    def close(self, *, is_cut: bool) -> None:
         self._answer.calls = [self._calls[index] for index in sorted(self._calls)]
         if self._calls and sorted(self._calls) != list(range(len(self._calls))):
             self._log.add("call.index_gap", "tool_calls", sorted(self._calls))
-        if not self._answer.finish:
+        if not self._answer.finish and not is_cut:
             self._log.add("finish.missing", "end")
         for pieces in (self._text_pieces, *self._argument_pieces.values()):
             pieces.check(self._log, "fragments")
@@ -129,7 +133,7 @@ class _StreamReader:
         calls = delta.get("tool_calls")
         has_content = bool(content) or bool(calls)
         if self._has_finished and has_content:
-            log.add("stream.after_end", where, "content after the finish reason")
+            log.add("stream.order", where, "content after the finish reason")
         if isinstance(content, str) and content:
             self._answer.text += content
             self._answer.pieces += 1
@@ -165,6 +169,7 @@ class _StreamReader:
         call = self._calls.get(index)
         if call is None:
             call = self._calls[index] = SeenCall(id=call_id or "", name=name or "")
+            log.expect(fragment.get("type") == "function", "call.type_missing", where, fragment.get("type"))
         else:
             self._check_later(call, call_id, name, arguments, where)
             call.id, call.name = call.id or call_id or "", call.name or name or ""

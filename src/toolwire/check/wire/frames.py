@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from ..deviations import DeviationLog
 
 DONE = "[DONE]"
+_MARK = "\ufeff"  # the byte order mark
 _FIELDS = ("data", "event", "id", "retry")
 
 
@@ -83,7 +84,9 @@ def json_object(raw: bytes, log: DeviationLog, where: str = "body") -> dict[str,
 
 def events(raw: bytes, log: DeviationLog) -> list[SeenEvent]:
     """The events of a stream. value is None for an event whose data is no JSON object, and for [DONE]."""
-    text = utf8(raw, log, "stream").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = utf8(raw, log, "stream").replace("\r\n", "\n").replace("\r", "\n")
+    log.expect(not text.startswith(_MARK), "stream.byte_order_mark", "stream")
+    text = text.removeprefix(_MARK)
     if text.lstrip()[:1] in ("{", "["):
         log.add("stream.not_streamed", "stream", text[:80])
         return []
@@ -159,11 +162,24 @@ def usage_of(
     """Input and output tokens. None if the answer has no valid usage."""
     if usage is None:
         return None
-    if not isinstance(usage, dict) or not all(is_count(usage.get(name)) for name in names):
-        log.add("usage.wrong", where, usage)
+    if not isinstance(usage, dict):
+        log.add("usage.type", where, usage)
+        return None
+    if not all(is_count(usage.get(name)) for name in names):
+        add_wrong_usage(usage, log, where, names)
         return None
     counted = usage[names[0]], usage[names[1]]
     # Some providers count reasoning only in the total.
     if total and usage.get(total) is not None and (not is_count(usage[total]) or usage[total] < sum(counted)):
         log.add("usage.wrong", where, usage)
     return counted
+
+
+def add_wrong_usage(usage: dict[str, Any], log: DeviationLog, where: str, names: tuple[str, ...]) -> None:
+    """Counts that are missing or negative are wrong; other JSON types break clients that validate answers."""
+    has_type = all(isinstance(usage.get(name), int | float | None) for name in names)
+    log.add("usage.wrong" if has_type else "usage.type", where, usage)
+
+
+def has_wrong_usage(log: DeviationLog) -> bool:
+    return not {"usage.wrong", "usage.type"}.isdisjoint(log.found)

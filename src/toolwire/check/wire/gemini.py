@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from ..deviations import DeviationLog
-from .frames import SeenAnswer, SeenCall, events, is_count, json_object
+from .frames import SeenAnswer, SeenCall, add_wrong_usage, events, has_wrong_usage, is_count, json_object
 
+_USAGE = ("promptTokenCount", "candidatesTokenCount")
 _STOPS = {"STOP": "stop", "MAX_TOKENS": "length"}
 _OTHER = frozenset(
     [
@@ -60,9 +61,9 @@ def _read(body: dict[str, Any], answer: SeenAnswer, log: DeviationLog, where: st
         return
     usage = body.get("usageMetadata")
     if isinstance(usage, dict):
-        counted = usage.get("promptTokenCount", 0), usage.get("candidatesTokenCount", 0)
+        counted = usage.get(_USAGE[0], 0), usage.get(_USAGE[1], 0)
         if not all(is_count(count) for count in counted):
-            log.add("usage.wrong", where, usage)
+            add_wrong_usage(usage, log, where, _USAGE)
         else:
             answer.usage = counted
     candidates = body.get("candidates")
@@ -116,7 +117,7 @@ def _check_end(answer: SeenAnswer, log: DeviationLog) -> None:
     if answer.error:
         return
     log.expect(answer.finish, "finish.missing", "end")
-    log.expect(answer.usage is not None or "usage.wrong" in log.found, "usage.missing", "end")
+    log.expect(answer.usage is not None or has_wrong_usage(log), "usage.missing", "end")
     log.expect(all(call.name for call in answer.calls), "call.name_missing", "parts")
     ids = [call.id for call in answer.calls if call.id]
     log.expect(len(set(ids)) == len(ids), "call.id_repeated", "parts", ids)

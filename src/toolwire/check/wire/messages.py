@@ -6,7 +6,18 @@ import json
 from typing import Any
 
 from ..deviations import DeviationLog
-from .frames import PieceLog, SeenAnswer, SeenCall, SeenEvent, events, is_count, json_object, usage_of
+from .frames import (
+    PieceLog,
+    SeenAnswer,
+    SeenCall,
+    SeenEvent,
+    add_wrong_usage,
+    events,
+    has_wrong_usage,
+    is_count,
+    json_object,
+    usage_of,
+)
 
 _FINISH = {
     "end_turn": "stop",
@@ -50,7 +61,7 @@ def read_body(raw: bytes, log: DeviationLog) -> SeenAnswer:
         return answer
     _check_message(body, log, "body")
     answer.usage = usage_of(body.get("usage"), log, _USAGE)
-    log.expect(answer.usage is not None or "usage.wrong" in log.found, "usage.missing", "body")
+    log.expect(answer.usage is not None or has_wrong_usage(log), "usage.missing", "body")
     content = body.get("content")
     if not isinstance(content, list):
         log.add("body.structure", "content", type(content).__name__)
@@ -106,18 +117,19 @@ class _StreamReader:
         if self._has_ended:
             log.add("stream.after_end", event.where, kind)
         if not self._has_started and kind != "message_start":
-            log.add("stream.order", event.where, f"{kind} before message_start")
+            log.add("stream.start_missing", event.where, f"{kind} before message_start")
             self._has_started = True
         getattr(self, f"_{kind}")(value, event.where)
 
     def close(self) -> None:
         log = self._log
         if self._open is not None:
-            log.add("stream.end_missing", "end", f"block {self._open[0]} has no content_block_stop")
+            log.add("stream.part_end_missing", "end", f"block {self._open[0]} has no content_block_stop")
         log.expect(self._has_ended, "stream.end_missing", "end", "no message_stop")
         if not self._has_delta:
             log.add("finish.missing", "end", "no message_delta with a stop_reason")
-        log.expect(self._answer.usage is not None or "usage.wrong" in log.found, "usage.missing", "stream")
+        elif self._answer.usage is None and not has_wrong_usage(log):
+            log.add("usage.missing", "stream")
         _check_calls(self._answer, log)
 
     def _message_start(self, value: dict[str, Any], where: str) -> None:
@@ -130,13 +142,14 @@ class _StreamReader:
             return
         _check_message(message, log, f"{where}.message")
         usage = message.get("usage")
+        log.expect(isinstance(usage, dict), "usage.missing", f"{where}.message")
         if isinstance(usage, dict) and is_count(usage.get("input_tokens")):
             self._input_tokens = usage["input_tokens"]
 
     def _content_block_start(self, value: dict[str, Any], where: str) -> None:
         log, index, block = self._log, value.get("index"), value.get("content_block")
         if self._open is not None:
-            log.add("stream.order", where, f"block {self._open[0]} is still open")
+            log.add("stream.part_end_missing", where, f"block {self._open[0]} is still open")
         if index != self._next:
             log.add("stream.index", where, f"found {index}, expected {self._next}")
         self._next += 1
@@ -152,10 +165,11 @@ class _StreamReader:
             self._call = SeenCall(id=str(block.get("id") or ""), name=str(block.get("name") or ""))
             self._answer.calls.append(self._call)
             if block.get("input"):  # whole inputs at the start are read by some clients only
-                log.add("call.arguments_type", where, "input in content_block_start")
+                log.add("call.arguments_in_start", where)
                 self._call.arguments = json.dumps(block["input"])
             else:
-                log.expect(isinstance(block.get("input"), dict), "call.arguments_type", where, block.get("input"))
+                code = "body.member_missing" if block.get("input") is None else "call.arguments_type"
+                log.expect(isinstance(block.get("input"), dict), code, f"{where}.input", block.get("input"))
         elif kind == "text" and isinstance(block.get("text"), str):
             self._answer.text += block["text"]
 
@@ -196,14 +210,15 @@ class _StreamReader:
     def _message_delta(self, value: dict[str, Any], where: str) -> None:
         log, delta = self._log, value.get("delta")
         if self._open is not None:
-            log.add("stream.order", where, f"block {self._open[0]} is still open")
+            log.add("stream.part_end_missing", where, f"block {self._open[0]} is still open")
         self._has_delta = True
         _read_finish(delta.get("stop_reason") if isinstance(delta, dict) else None, self._answer, log, where)
         usage = value.get("usage")
         if not isinstance(usage, dict):
+            log.add("usage.missing", where)
             return
         if not is_count(usage.get("output_tokens")):
-            log.add("usage.wrong", where, usage)
+            add_wrong_usage(usage, log, where, ("output_tokens",))
             return
         tokens = usage.get("input_tokens") if is_count(usage.get("input_tokens")) else self._input_tokens
         if tokens is not None:

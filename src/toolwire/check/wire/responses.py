@@ -84,7 +84,7 @@ class _StreamReader:
         if self._end:
             log.add("stream.after_end", where, kind)
         if not self._has_started and kind not in ("response.created", "error"):
-            log.add("stream.order", where, f"{kind} before response.created")
+            log.add("stream.start_missing", where, f"{kind} before response.created")
         self._has_started = True
         self._read_kind(kind, value, where)
 
@@ -95,7 +95,9 @@ class _StreamReader:
             for item in self._items.values():
                 self._add(item)
         for index, item in self._items.items():
-            log.expect(item.is_done, "stream.end_missing", f"item {index}", "no response.output_item.done")
+            log.expect(item.is_done, "stream.part_end_missing", f"item {index}", "no response.output_item.done")
+            is_whole = bool(_text_of(item.item)) and not item.text
+            log.expect(not is_whole, "stream.deltas_missing", f"item {index}", "no response.output_text.delta")
             item.pieces.check(log, f"item {index}")
             if item.text and not item.has_part:
                 log.add("stream.part_missing", f"item {index}", "no response.content_part.added")
@@ -109,7 +111,10 @@ class _StreamReader:
                 log.add("stream.error", where, value)
                 self._answer.error = str(value.get("message") or value.get("error"))
             case "response.created" | "response.in_progress" | "response.queued":
-                self._check_id(value.get("response"), where)
+                response = value.get("response")
+                self._check_id(response, where)
+                is_dated = not isinstance(response, dict) or response.get("created_at") is not None
+                log.expect(is_dated, "stream.date_missing", where)
             case "response.completed" | "response.incomplete" | "response.failed":
                 self._read_end(kind, value.get("response"), where)
             case "response.output_item.added":
@@ -155,7 +160,7 @@ class _StreamReader:
             log.add("stream.order" if is_count(index) else "stream.index", where, f"{kind} without an item")
             return
         if value.get("item_id") is None:
-            log.add("body.member_missing", f"{where}.item_id")
+            log.add("stream.item_id_missing", where, kind)
         elif item.id is not None and value["item_id"] != item.id:
             log.add("stream.id_changes", where, f"{item.id} and {value['item_id']}")
         if item.is_done:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
-from ...check.deviations import CODES
+from ...check.deviations import CODES, AnswerWay, Deviation
 from ...check.results import DialectReport
 from ..clients.client import Client
 from ..clients.table import clients
@@ -25,11 +26,14 @@ class ClientVerdict(Struct, frozen=True, kw_only=True):
     because: tuple[str, ...] = ()
 
 
-class _Dependencies(Struct, frozen=True, kw_only=True):
-    """breaks: codes that break the client beside those that break every client. tolerates: exceptions to these."""
+class _Dependencies(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """breaks: codes that break the client beside those that break every client. tolerates: exceptions to these. A code with "/stream" or
+    "/whole" is only about answers that are sent in this way.
+    reads: "stream" for a client that only uses streams, so that no fault of whole answers reaches it."""
 
     breaks: tuple[str, ...] = ()
     tolerates: tuple[str, ...] = ()
+    reads: AnswerWay = ""
 
 
 def verdicts(direct: list[DialectReport], through: dict[str, DialectReport]) -> list[ClientVerdict]:
@@ -38,13 +42,30 @@ def verdicts(direct: list[DialectReport], through: dict[str, DialectReport]) -> 
     return [_verdict(client, found, through) for client in clients().values()]
 
 
-def breaking(client: str, dialect: str, faults: frozenset[str]) -> tuple[str, ...]:
-    """The faults that break this client, in the order of the codes."""
+def breaking(client: str, dialect: str, deviations: Iterable[Deviation]) -> tuple[str, ...]:
+    """The codes that break this client, in the order of the codes."""
     table = _table()
-    general, own = table["every"], table.get(client, _Dependencies())
-    by_dialect = table.get(f"{client}.{dialect}", _Dependencies())
-    broken = {*general.breaks, *own.breaks, *by_dialect.breaks} - {*own.tolerates, *by_dialect.tolerates}
-    return tuple(code for code in CODES if code in faults and code in broken)
+    entries = [
+        table.get(name, _Dependencies()) for name in ("every", f"every.{dialect}", client, f"{client}.{dialect}")
+    ]
+    reads = next((one.reads for one in reversed(entries) if one.reads), "")
+    broken: set[str] = set()
+    for deviation in deviations:
+        if not reads or deviation.way in ("", reads):
+            names = {deviation.code, f"{deviation.code}/{deviation.way}"}
+            if _is_broken(names, entries):
+                broken.add(deviation.code)
+    return tuple(code for code in CODES if code in broken)
+
+
+def _is_broken(names: set[str], entries: list[_Dependencies]) -> bool:
+    """The most specific entry that knows the code decides."""
+    for entry in reversed(entries):
+        if not names.isdisjoint(entry.breaks):
+            return True
+        if not names.isdisjoint(entry.tolerates):
+            return False
+    return False
 
 
 def _verdict(client: Client, direct: dict[str, DialectReport], through: dict[str, DialectReport]) -> ClientVerdict:
@@ -52,11 +73,11 @@ def _verdict(client: Client, direct: dict[str, DialectReport], through: dict[str
     reasons: dict[str, tuple[str, ...]] = {}
     for dialect in client.dialects:
         if dialect in direct:
-            reasons[dialect] = breaking(client.name, dialect, _faults(direct[dialect]))
+            reasons[dialect] = breaking(client.name, dialect, direct[dialect].all_deviations)
             if not reasons[dialect]:
                 return ClientVerdict(client=client.name, title=client.title, dialect=dialect, outcome="works")
     for dialect in client.dialects:
-        if dialect in through and not breaking(client.name, dialect, _faults(through[dialect])):
+        if dialect in through and not breaking(client.name, dialect, through[dialect].all_deviations):
             because = reasons.get(dialect) or next(iter(reasons.values()), _unchecked(client, direct))
             return ClientVerdict(
                 client=client.name, title=client.title, dialect=dialect, outcome="repaired", because=because
@@ -70,14 +91,7 @@ def _unchecked(client: Client, direct: dict[str, DialectReport]) -> tuple[str, .
     return (f"it needs {' or '.join(client.dialects)}, and only {', '.join(direct)} was checked",)
 
 
-def _faults(report: DialectReport) -> frozenset[str]:
-    return report.faults | {one.code for one in report.deviations if one.code == "tools.ignored"}
-
-
 @cache
 def _table() -> dict[str, _Dependencies]:
     data = tomllib.loads((files(__package__) / "clients.toml").read_text("utf-8"))
-    return {
-        name: _Dependencies(breaks=tuple(entry.get("breaks", ())), tolerates=tuple(entry.get("tolerates", ())))
-        for name, entry in data.items()
-    }
+    return {name: convert(entry, _Dependencies) for name, entry in data.items()}

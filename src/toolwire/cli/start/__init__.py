@@ -1,1 +1,1 @@
-"""Commands for the first minutes: a client for one session."""
+"""Commands for the first minutes: a configuration, and a client for one session."""

@@ -40,6 +40,10 @@ class Screen:
         """The visible lines."""
         return self._tmux("capture-pane", "-p")
 
+    def styled(self) -> str:
+        """The visible lines, with the escape sequences of their styles."""
+        return self._tmux("capture-pane", "-p", "-e")
+
     def wait(self, wanted: str) -> str:
         """The screen as soon as it has this text."""
         deadline = time.monotonic() + _SECONDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.chat.picture import styled_lines, svg_of
 from tests.cli.chat.screen import chat_screen, has_tmux
 from tests.cli.chat.typist import scripted
 from toolwire import Conversation, Media, Text
@@ -16,7 +18,7 @@ from toolwire.cli.chat.editor import EditedLines, edit_text, open_lines
 from toolwire.installation import install_command
 
 ROOT = Path(__file__).resolve().parents[3]
-IMAGES = ROOT / "docs" / "images"
+PICTURE = ROOT / "docs" / "images" / "chat.svg"
 needs_tmux = pytest.mark.skipif(not has_tmux(), reason="tmux is not installed")
 
 MARKDOWN = (
@@ -89,6 +91,7 @@ def test_markdown_and_diffs_are_shown_as_documented(tmp_path: Path) -> None:
         screen.type("Do it")
         screen.key("Enter")
         shown = screen.wait("allow edit?")
+        styled = screen.styled()
         screen.type("y")
         screen.key("Enter")
         screen.wait("Done.")
@@ -117,6 +120,13 @@ def test_markdown_and_diffs_are_shown_as_documented(tmp_path: Path) -> None:
         line.rstrip() + "\n" for line in shown[shown.index("> Make") :].rstrip().splitlines() if " in, " not in line
     )
     assert captured in (ROOT / "docs" / "chat.md").read_text(encoding="utf-8")
+    lines = [line for line in styled_lines(styled) if " in, " not in line.plain]
+    places = {line.plain.strip(): place for place, line in enumerate(lines)}
+    start, end = places["> Make a plan"], places["allow edit? [y/n/a/e/v/?]"]
+    made = svg_of(lines[start : end + 1], 76, "toolwire chat: a plan, and the diff of an edit before its approval")
+    if os.environ.get("TOOLWIRE_WRITE_SCREENS"):
+        PICTURE.write_text(made, encoding="utf-8")
+    assert made == PICTURE.read_text(encoding="utf-8"), "run this test with TOOLWIRE_WRITE_SCREENS=1, and look at it"
 
 
 @pytest.mark.slow

@@ -25,7 +25,9 @@ SERVERS = (
     McpServerConfig(name="few", command=tuple(bare()), approval="allow", max_calls=2, max_output=60),
     McpServerConfig(name="mortal", command=tuple(bare()), approval="allow", models=("*/faulty",)),
     McpServerConfig(name="hung", command=tuple(bare()), approval="allow", models=("*/faulty",), timeout=2.0),
-    McpServerConfig(name="slow", command=tuple(bare()), approval="allow", models=("*/gone",)),
+    McpServerConfig(
+        name="flooding", command=tuple(bare("floods")), approval="allow", models=("*/flooded",), timeout=3.0
+    ),
     # None of these three starts.
     McpServerConfig(name="mute", command=tuple(bare("mute")), models=("*/faulty",), start_timeout=0.3),
     McpServerConfig(name="missing", command=("/no/such/program",), models=("*/faulty",)),
@@ -37,7 +39,18 @@ VARIANTS = (("-retry", {"guard": "retry"}), ("-off", {"guard": "off"}), ("-budge
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
     with on_stage(*VARIANTS, servers=SERVERS) as running:
+        for model in ("faulty", "flooded"):  # a busy machine takes its time to start all servers
+            running.upstream.on(model, text_play("chat"))
+            body = {**talk("chat", stream=False), "model": f"chat/{model}"}
+            wait_until(lambda body=body: has_started(running, body), 120)
         yield running
+
+
+def has_started(stage: Stage, body: dict[str, Any]) -> bool:
+    """Whether all servers of this model have been tried, and those that can start have started."""
+    answer = ask(stage.server.port, "POST", "/v1/chat/completions", body, timeout=120)
+    failed = losses(answer).partition("mcp.server")[2]
+    return failed.startswith(";n=3") if body["model"] == "chat/faulty" else not failed
 
 
 def echo(**arguments: Any) -> tuple[str, str, list[str]]:
@@ -242,15 +255,26 @@ def test_a_server_that_dies_or_hangs_fails_one_call(stage: Stage, name: str, why
     assert "b\\" in results(requests(stage, "chat", "faulty", 1)[0])
 
 
+def test_a_server_that_sends_without_end_fails_one_call(stage: Stage) -> None:
+    """It ignores the cancellation, too, so it is stopped."""
+    good = ("call_2", "box__echo", ['{"a": 1}'])
+    plays = [calls_play("chat", ("call_1", "flooding__flood", ["{}"]), good), text_play("chat", "One failed.")]
+    [text] = answered("chat", stage.ask("chat", "chat", talk("chat"), *plays, model="flooded"))
+    assert text.text == "One failed."  # type: ignore[union-attr]  # a text
+    [sent] = requests(stage, "chat", "flooded", 1)
+    assert "did not answer within 3 seconds" in results(sent)
+    assert '{\\"a\\": 1}' in json.dumps(sent.body).replace("\\\\", "\\")
+
+
 def test_a_client_that_disconnects_during_a_call_stops_only_that_call(stage: Stage) -> None:
-    stage.upstream.on("gone", calls_play("chat", ("call_1", "slow__stall", ["{}"])))
+    stage.upstream.on("gone", calls_play("chat", ("call_1", "box__stall", ["{}"])))
     body = {**talk("chat"), "model": "chat/gone"}
     with connected(stage.server.port) as client:
         client.sendall(request_bytes("/v1/chat/completions", body))
         wait_until(lambda: len(stage.received("gone")) == 1)
     wait_until(lambda: not open_requests(stage))
     assert len(stage.received("gone")) == 1  # the model is not called again
-    plays = [calls_play("chat", ("call_1", "slow__echo", ['{"b": 2}'])), text_play("chat", "Fine.")]
+    plays = [calls_play("chat", ("call_1", "box__echo", ['{"b": 2}'])), text_play("chat", "Fine.")]
     [text] = answered("chat", stage.ask("chat", "chat", talk("chat"), *plays, model="gone"))
     assert text.text == "Fine."  # type: ignore[union-attr]  # a text
 

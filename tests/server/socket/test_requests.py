@@ -8,7 +8,7 @@ from tests.server.socket.client import SocketClient
 
 
 def test_each_request_is_a_flow_with_its_messages(server: Gateway, upstream: Upstream) -> None:
-    upstream.on("socket-flow", streamed("chat"))
+    upstream.on("socket-flow", streamed("chat", call='{"city": "Oslo", "password": "hunter2hunter2"}'))
     with SocketClient(server.port) as client:
         client.answer("chat/socket-flow", input="a question to record", store=False)
         client.answer("chat/socket-flow", input=7, store=False)
@@ -19,5 +19,7 @@ def test_each_request_is_a_flow_with_its_messages(server: Gateway, upstream: Ups
     assert detail["client"]["request"]["method"] == "WEBSOCKET"
     assert "a question to record" in detail["client"]["request"]["body"]
     assert any("response.completed" in frame["data"] for frame in detail["client"]["response"]["frames"])
+    assert "hunter2" not in str(detail)
+    assert "[hidden]" in str(detail["client"]["response"]["frames"])
     bad = next(flow for flow in ask(server.port, "GET", "/ui/api/flows").json["flows"] if flow["outcome"] == "error")
     assert bad["status"] == 400

@@ -15,6 +15,8 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 _lock = threading.Lock()
 _tools = ["echo", "stall", "die", "image", "grow", "where", "cancelled", "nonsense", "count", "spawn"]
 _cancelled: list[Any] = []
+if "floods" in HABITS:
+    _tools.insert(0, "flood")
 
 
 # Tools of which each alone would cost the whole list.

@@ -28,6 +28,7 @@ from ..errors import BadRequest
 from ..ids import new_id
 from ..memory.answers import AnswerMemory
 from ..memory.signatures import SignatureMemory, TurnSignatures, reasoning_source
+from ..memory.tool_embeddings import installed_embeddings
 from ..offload import LARGE, offload
 from ..types import Loss, Media, RecurringTools, Request, Text, Tool
 from .compaction.stage import Compactor
@@ -76,6 +77,7 @@ class Preparation:
         self.schemas = Schemas(lock=lock)
         self._adapter = ToolAdapter(lock=lock)
         self._indexes = ToolIndexes(lock=lock)
+        self._embeddings = installed_embeddings()
         self._found = FoundTools(lock=lock)
         self._answers = answers
         self._signatures = signatures
@@ -277,7 +279,7 @@ class Preparation:
             job.losses.append(loss)
             job.change(request, "the back end searches its tools")
         elif job.search is not None:
-            tools.append(ToolSearch(job.search, self._indexes, self._found, job.owner))
+            tools.append(ToolSearch(job.search, self._indexes, self._found, job.owner, self._embeddings))
         if job.policy.max_result_tokens and wants_handles(job):
             tools.append(LargeResults(job.policy.max_result_tokens))
         if job.mounted is not None and self._mounts is not None:

@@ -14,11 +14,13 @@ from functools import partial
 from msgspec.structs import replace
 
 from ..calls.search.index import ToolIndexes
-from ..calls.search.selection import SearchPlan, ToolCatalog, ToolLimits, is_fixed, token_total, tool_count
+from ..calls.search.selection import FOUND, SearchPlan, ToolCatalog, ToolLimits, is_fixed, token_total, tool_count
 from ..calls.tools.names import without_prefix
 from ..config.policy import ToolsBudget
 from ..dialects.messages import tool_search as in_messages
 from ..dialects.responses import tool_search as in_responses
+from ..memory.tool_embeddings import ToolEmbeddings, merged
+from ..offload import offload
 from ..types import Loss, Opaque, Request, Text, Tool, ToolCall
 from .gateway_tools import GatewayTools, Place, StartedCall, ToolOutcome
 from .job import Job
@@ -103,8 +105,17 @@ def with_native_search(request: Request, plan: SearchPlan, indexes: ToolIndexes,
 class ToolSearch(GatewayTools):
     """The search of one request."""
 
-    def __init__(self, plan: SearchPlan, indexes: ToolIndexes, memory: FoundTools, owner: str) -> None:
+    def __init__(
+        self,
+        plan: SearchPlan,
+        indexes: ToolIndexes,
+        memory: FoundTools,
+        owner: str,
+        embeddings: ToolEmbeddings | None = None,
+    ) -> None:
+        """embeddings: to search by meaning, too."""
         self._plan = plan
+        self._embeddings = embeddings
         self._indexes = indexes
         self._memory = memory
         self._owner = owner
@@ -121,6 +132,8 @@ class ToolSearch(GatewayTools):
         tools = request.tools
         self._catalog = ToolCatalog(tools, self._indexes.index(tools), self._plan.limits)
         self._function = _free_name(tools) if request.sampling.choices == 1 else ""
+        if self._embeddings is not None and self._function:
+            self._embeddings.prepare(tools)
         choice = request.tool_choice
         self._allowed = choice.names if choice is not None and choice.mode == "allowed" else ()
         selected = self._with_tools(request)
@@ -162,9 +175,16 @@ class ToolSearch(GatewayTools):
         if not isinstance(query, str) or not query.strip() or self._catalog is None:
             text = 'Expected {"query": "..."} with a few words about what the tool should do.'
             return ToolOutcome(parts=(Text(text=text),), is_error=True)
-        names = self._catalog.find(query, self._allowed)
+        names = await self._names(self._catalog, query)
         self._found.update(dict.fromkeys(names))
         return ToolOutcome(parts=(Text(text=_listing(self._catalog, names)),))
+
+    async def _names(self, catalog: ToolCatalog, query: str) -> tuple[str, ...]:
+        names = catalog.find(query, self._allowed)
+        if self._embeddings is None:
+            return names
+        close = await offload(self._embeddings.rank, catalog.tools, query)
+        return merged(names, [name for name in close if not self._allowed or name in self._allowed], FOUND)
 
 
 def _excess(request: Request, budget: ToolsBudget, most: int) -> str:

@@ -15,7 +15,7 @@ from math import log
 import msgspec
 
 from ...types import JsonObject, Tool
-from .terms import name_terms, query_terms, stem, text_terms
+from .terms import name_terms, name_words, query_terms, stem, text_terms
 
 _NAME, _TEXT, _MEMBER = 3.0, 1.0, 0.5  # weights of a word by where it occurs
 _HALF = 1.5  # of half of a word in a name
@@ -95,6 +95,12 @@ class ToolIndexes:
             while len(self._known) > _MOST_INDEXES:
                 self._known.popitem(last=False)
         return made
+
+
+def readable_text(tool: Tool) -> str:
+    """The name in words, and the beginning of the description."""
+    words = " ".join(word for part in tool.name.split("__") if part != "mcp" for word in name_words(part))
+    return f"{words}. {(tool.description or '')[:_LONGEST_TEXT]}"
 
 
 def _weights(tool: Tool, name: frozenset[str]) -> dict[str, float]:

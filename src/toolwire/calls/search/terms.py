@@ -138,7 +138,12 @@ _IRREGULAR = {
 
 def name_terms(name: str) -> list[str]:
     """The stems of a name in camelCase, snake_case or any other form."""
-    return [stem(word.lower()) for part in _WORD.findall(name) for word in _CAMEL.split(part)]
+    return [stem(word) for word in name_words(name)]
+
+
+def name_words(name: str) -> list[str]:
+    """The words of a name, in lower case."""
+    return [word.lower() for part in _WORD.findall(name) for word in _CAMEL.split(part)]
 
 
 def text_terms(text: str) -> list[str]:

@@ -69,6 +69,14 @@ def test_a_name_that_was_read_as_another_is_reported(asked: str, sent: str, word
     assert json.loads(lines_of("json", "info", record)[0])["sent_model"] == (sent or None)
 
 
+def test_models_of_a_group_that_failed_are_named() -> None:
+    record = Record(dialect="chat", model="fast", backend="b", status=200, hops=["a/x:429", "c/z:stall"])
+    (line,) = lines_of("text", "info", record)
+    assert 'fallback="a/x:429,c/z:stall"' in line
+    (line,) = lines_of("json", "info", record)
+    assert json.loads(line)["fallback"] == ["a/x:429", "c/z:stall"]
+
+
 def test_what_is_harmless_is_not_called_lost() -> None:
     losses = [Loss("role.system", "", ""), Loss("sampling.top_k", "", ""), Loss("history.order", "", "")]
     record = Record(request_id="req_1", dialect="chat", model="m", backend="b", status=200, losses=losses)

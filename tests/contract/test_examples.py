@@ -83,7 +83,7 @@ def test_the_page_about_agents(tmp_path: Path) -> None:
     """All of its programs, one after the other."""
     page = (ROOT / "docs" / "agent.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     program = tmp_path / "page.py"
     program.write_text("\n".join(blocks), encoding="utf-8")
     said = output_of(program, tmp_path).splitlines()

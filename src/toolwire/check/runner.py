@@ -42,6 +42,12 @@ def plan(options: CheckOptions) -> Plan:
     return Plan(requests=requests, tokens=requests * _TOKENS + large)
 
 
+def wire_plan() -> Plan:
+    """The expected cost of `check_wire`."""
+    requests = _WIRE[0] + len(schema_tools(is_quick=True))
+    return Plan(requests=requests, tokens=requests * _TOKENS)
+
+
 async def has_dialect(config: BackendConfig, model: str, transport: Transport, seconds: float) -> bool:
     """Whether the endpoint has the path of this dialect. An unreachable endpoint has none."""
     endpoint = CheckedEndpoint(config, model, transport, seconds)

@@ -53,6 +53,11 @@ def test_no_client_works_without_tools(code: str) -> None:
     assert all(one.outcome == "fails" for one in verdicts([report("chat", code)], {}))
 
 
+def test_a_client_of_ollama_works_where_chat_clients_work_with_the_gateway() -> None:
+    assert outcome("home-assistant", [report("chat")], {"chat": report("chat")})[0] == "repaired"
+    assert outcome("home-assistant", [report("chat")], {"chat": report("chat", "http.cut")})[0] == "fails"
+
+
 def test_reasons_are_in_the_order_of_the_codes() -> None:
     found = report("chat", "schema.mismatch", "http.cut").all_deviations
     assert breaking("opencode", "chat", found) == ("http.cut", "schema.mismatch")

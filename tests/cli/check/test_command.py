@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.check.broken_server import broken_server
+from tests.check.broken_server import GoodAnswer, broken_server
 from tests.check.damages import drop_call_id, stream_values
 from toolwire.cli.app import run
 from toolwire.config.file import BackendConfig, Config, with_backends
@@ -35,6 +36,30 @@ def test_a_back_end_without_an_address_is_checked_through_a_gateway(
     assert "works                Claude Code (messages)" in shown.out
     assert "about 4" in shown.err
     assert "<h2>gemini</h2>" in (tmp_path / "c.html").read_text()
+
+
+@pytest.mark.slow
+def test_the_budget_of_all_requests_is_shown_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    received = 0
+
+    def count(answer: GoodAnswer) -> None:
+        nonlocal received
+        received += 1
+
+    demo = with_backends(Config(), (BackendConfig(name="demo", kind="demo"),))
+    with BackgroundGateway(demo) as good, broken_server(good.address, count) as address:
+        assert run(["check", f"{address}/v1", "--quick", "--model", "demo/echo-tools"]) == 0
+    budget = sum(int(number) for number in re.findall(r"about (\d+) requests", capsys.readouterr().err))
+    assert 0.7 * budget <= received <= 1.2 * budget
+
+
+@pytest.mark.slow
+def test_clients_of_other_dialects_work_with_a_back_end_behind_the_gateway(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "demo", "--quick"]) == 0
+    shown = capsys.readouterr().out
+    assert "works with toolwire  Codex CLI (responses)" in shown
+    assert "works with toolwire  Ollama's library, Python (ollama)" in shown
+    assert "does not work" not in shown
 
 
 @pytest.mark.slow

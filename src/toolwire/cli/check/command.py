@@ -20,7 +20,7 @@ from ...backends.http.kinds import DIALECT_OF
 from ...backends.http.transport import Transport
 from ...catalog.found import found_config
 from ...check.results import DialectReport, ProbeResult
-from ...check.runner import CheckOptions, check_dialect, check_wire, has_dialect, plan
+from ...check.runner import CheckOptions, check_dialect, check_wire, has_dialect, plan, wire_plan
 from ...config.file import BackendConfig, Config, ServerConfig, with_backends
 from ...config.secret import Resolver, Secret
 from ...errors import BadRequest, ConfigError, UpstreamError, quote
@@ -45,7 +45,7 @@ class CheckTarget(Struct, frozen=True, kw_only=True):
     endpoints: tuple[BackendConfig, ...]
     model: str
     key: str = ""
-    is_own: bool = False  # it is this gateway itself, so a second look through the gateway shows nothing
+    gateway: str = ""  # the address of the gateway of this check, if the back end has no HTTP endpoint of its own
 
 
 def check(
@@ -94,7 +94,7 @@ async def _run(
             through = await _through_gateway(found, reports, options, transport)
     finally:
         await transport.close()
-    settings = "" if found.is_own else configuration(_endpoint(found, reports[0].dialect), found.key, reports[0])
+    settings = "" if found.gateway else configuration(_endpoint(found, reports[0].dialect), found.key, reports[0])
     return CheckReport(
         target=found.shown,
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -120,6 +120,12 @@ async def _reports(
             f"{target.shown}, {name}, {model}: about {cost.requests} requests and {cost.tokens} tokens.",
             file=sys.stderr,
         )
+        if not reports and (fronts := _front_count(target, dialect)):
+            more = wire_plan()
+            print(
+                f"Through the gateway, for each client: about {fronts * more.requests} requests and {fronts * more.tokens} tokens.",
+                file=sys.stderr,
+            )
         with _progress(cost.requests) as advance:
             reports.append(await check_dialect(endpoint, model, transport, options, advance))
         if dialect != "all":
@@ -132,24 +138,41 @@ async def _reports(
     )
 
 
+def _front_count(target: CheckTarget, dialect: str | None) -> int:
+    """In how many dialects the endpoint is checked through the gateway."""
+    if not target.gateway:
+        return len(_CLIENT_DIALECTS)
+    checked = _KIND_OF if dialect == "all" else (dialect or DIALECT_OF[target.endpoints[0].kind],)
+    return len([name for name in _CLIENT_DIALECTS if name not in checked])
+
+
 async def _through_gateway(
     target: CheckTarget, reports: list[DialectReport], options: CheckOptions, transport: Transport
 ) -> dict[str, DialectReport]:
-    """The same endpoint behind the gateway, by dialect of the client. Only if the endpoint itself has faults or fewer dialects."""
-    if target.is_own:
-        return {}
+    """The same endpoint behind the gateway, by dialect of the client."""
+    report = reports[0]
+    if target.gateway:
+        known = {one.dialect: one for one in reports}
+        rest = tuple(dialect for dialect in _CLIENT_DIALECTS if dialect not in known)
+        return known | await _checked_fronts(target.gateway, rest, report.model, options, transport)
     from ...testing.background import BackgroundGateway
 
-    report = reports[0]
     endpoint = replace(_endpoint(target, report.dialect), name=_NAME, models=(report.model,))
     if {"tools.refused", "tools.ignored"} & {one.code for one in report.deviations}:
         endpoint = replace(endpoint, tools="simulate")
-    found: dict[str, DialectReport] = {}
     with BackgroundGateway(with_backends(Config(server=ServerConfig()), (endpoint,))) as gateway:
-        for dialect in _CLIENT_DIALECTS:
-            front = BackendConfig(name=_NAME, kind=_KIND_OF[dialect], base_url=_base_url(gateway.address, dialect))
-            with _progress(plan(options).requests) as advance:
-                found[dialect] = await check_wire(front, f"{_NAME}/{report.model}", transport, options, advance)
+        model = f"{_NAME}/{report.model}"
+        return await _checked_fronts(gateway.address, _CLIENT_DIALECTS, model, options, transport)
+
+
+async def _checked_fronts(
+    gateway: str, dialects: tuple[str, ...], model: str, options: CheckOptions, transport: Transport
+) -> dict[str, DialectReport]:
+    found: dict[str, DialectReport] = {}
+    for dialect in dialects:
+        front = BackendConfig(name=_NAME, kind=_KIND_OF[dialect], base_url=_base_url(gateway, dialect))
+        with _progress(wire_plan().requests) as advance:
+            found[dialect] = await check_wire(front, model, transport, options, advance)
     return found
 
 
@@ -179,7 +202,7 @@ def _target(target: str, dialect: str | None, model: str, key: str, config: Conf
             for name in wanted
         )
         full = f"{target}/{model}" if model and not model.startswith(f"{target}/") else model
-        yield CheckTarget(shown=target, endpoints=endpoints, model=full, is_own=True)
+        yield CheckTarget(shown=target, endpoints=endpoints, model=full, gateway=gateway.address)
 
 
 def _secret(reference: str) -> Secret:

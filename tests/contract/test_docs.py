@@ -162,6 +162,13 @@ def test_every_dependency_has_its_paragraph() -> None:
     assert f"{NUMBERS[len(needed)]} packages are needed at run time." in page
 
 
+def test_every_extra_is_on_the_page_about_installing() -> None:
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").split("## Extras")[1].split("\n## ")[0]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert listed == set(project["optional-dependencies"]) - {"docs", "dev"}
+
+
 def test_the_error_for_the_model_is_as_documented() -> None:
     page = (ROOT / "docs" / "guard.md").read_text(encoding="utf-8")
     (sample,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)

@@ -116,6 +116,7 @@ def test_a_running_gateway_is_used_with_its_key(
     assert settings["env"]["ANTHROPIC_DEFAULT_HAIKU_MODEL"] == "there/s"
     assert settings["env"]["ANTHROPIC_DEFAULT_OPUS_MODEL"] == "there/l"
     assert settings["env"]["CLAUDE_CODE_MAX_CONTEXT_TOKENS"] == "32000"
+    assert settings["disableDeepLinkRegistration"] == "disable"
     assert machine.report["environment"]["TOOLWIRE_KEY"] == "k-secret-1"
     assert json.loads(machine.report["files"]["CLAUDE_CONFIG_DIR/.claude.json"]) == {"hasCompletedOnboarding": True}
     shown = capsys.readouterr()
@@ -135,6 +136,7 @@ def test_settings_of_the_user_apply_and_stay(machine: Machine) -> None:
     files = machine.report["files"]
     assert 'model = "demo/echo-tools"' in files["CODEX_HOME/config.toml"]
     assert "web_search = true" in files["CODEX_HOME/config.toml"]
+    assert "daemon_auto_start = false" in files["CODEX_HOME/config.toml"]
     assert "CODEX_HOME/auth.json" not in files
 
 

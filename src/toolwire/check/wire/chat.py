@@ -147,7 +147,7 @@ class _StreamReader:
         elif calls is not None:
             log.add("body.member_type", f"{where}.delta.tool_calls", calls)
         if choice.get("finish_reason"):  # older servers send "" before the end
-            if self._has_finished and _FINISH.get(choice["finish_reason"]) != self._answer.finish:
+            if self._has_finished and _FINISH.get(str(choice["finish_reason"])) != self._answer.finish:
                 log.add("finish.changes", where, choice["finish_reason"])
             self._has_finished = True
             _read_finish(choice["finish_reason"], self._answer, log, where)
@@ -159,7 +159,11 @@ class _StreamReader:
             return
         function = fragment.get("function")
         function = function if isinstance(function, dict) else {}
-        call_id, name, arguments = fragment.get("id"), function.get("name"), function.get("arguments")
+        call_id, name = (
+            _string(fragment.get("id"), log, f"{where}.id"),
+            _string(function.get("name"), log, f"{where}.name"),
+        )
+        arguments = function.get("arguments")
         index = fragment.get("index")
         if not isinstance(index, int) or isinstance(index, bool):
             log.add("call.index_missing", where, fragment)
@@ -168,11 +172,11 @@ class _StreamReader:
             index = len(self._calls) if is_new else max(self._calls)
         call = self._calls.get(index)
         if call is None:
-            call = self._calls[index] = SeenCall(id=call_id or "", name=name or "")
+            call = self._calls[index] = SeenCall(id=call_id, name=name)
             log.expect(fragment.get("type") == "function", "call.type_missing", where, fragment.get("type"))
         else:
-            self._check_later(call, call_id, name, arguments, where)
-            call.id, call.name = call.id or call_id or "", call.name or name or ""
+            self._check_later(call, call_id, name, where)
+            call.id, call.name = call.id or call_id, call.name or name
         if isinstance(arguments, str):
             call.arguments += arguments
             self._answer.pieces += bool(arguments)
@@ -180,14 +184,14 @@ class _StreamReader:
         else:
             log.expect(arguments is None, "call.arguments_type", where, arguments)
 
-    def _check_later(self, call: SeenCall, call_id: object, name: object, arguments: object, where: str) -> None:
+    def _check_later(self, call: SeenCall, call_id: str, name: str, where: str) -> None:
         log = self._log
         if call_id and call.id and call_id != call.id:
             is_other = bool(name)
             log.add("call.index_shared" if is_other else "call.id_changes", where, f"{call.id} and {call_id}")
         elif call_id and call.id:
             log.add("call.id_resent", where)
-        if name and call.name and call_id in (None, "", call.id):
+        if name and call.name and call_id in ("", call.id):
             log.add("call.name_resent", where, name)
 
 
@@ -222,10 +226,16 @@ def _read_message(message: dict[str, Any], answer: SeenAnswer, log: DeviationLog
             code = "call.arguments_missing" if arguments is None else "call.arguments_type"
             log.add(code, "message.tool_calls", type(arguments).__name__)
             arguments = ""
-        answer.calls.append(
-            SeenCall(id=str(call.get("id") or ""), name=str(function.get("name") or ""), arguments=arguments)
-        )
+        call_id = _string(call.get("id"), log, "message.tool_calls.id")
+        name = _string(function.get("name"), log, "message.tool_calls.name")
+        answer.calls.append(SeenCall(id=call_id, name=name, arguments=arguments))
     _check_calls(answer, log)
+
+
+def _string(value: object, log: DeviationLog, where: str) -> str:
+    """ "" for a missing value."""
+    log.expect(value is None or isinstance(value, str), "body.member_type", where, value)
+    return str(value or "")
 
 
 def _check_calls(answer: SeenAnswer, log: DeviationLog) -> None:
@@ -249,7 +259,7 @@ def _read_finish(reason: object, answer: SeenAnswer, log: DeviationLog, where: s
     if reason is None or reason == "":
         log.add("finish.missing", where)
         return
-    if reason not in _FINISH:
+    if str(reason) not in _FINISH:
         log.add("finish.unknown", where, reason)
     answer.finish = _FINISH.get(str(reason), str(reason))
 

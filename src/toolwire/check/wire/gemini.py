@@ -47,9 +47,11 @@ def read_stream(raw: bytes, log: DeviationLog) -> SeenAnswer:
         return answer
     for event in found:
         if event.value is not None:
-            if answer.finish and (event.value.get("candidates") or [{}])[0].get("content", {}).get("parts"):
-                log.add("stream.after_end", event.where, "content after the finish reason")
+            before = answer.text, len(answer.calls)
+            is_finished = bool(answer.finish)
             _read(event.value, answer, log, event.where)
+            if is_finished and (answer.text, len(answer.calls)) != before:
+                log.add("stream.after_end", event.where, "content after the finish reason")
     _check_end(answer, log)
     return answer
 
@@ -77,7 +79,7 @@ def _read(body: dict[str, Any], answer: SeenAnswer, log: DeviationLog, where: st
 def _read_candidate(candidate: dict[str, Any], answer: SeenAnswer, log: DeviationLog, where: str) -> None:
     reason = candidate.get("finishReason")
     if reason is not None:
-        if reason not in _STOPS and reason not in _OTHER:
+        if str(reason) not in _STOPS and str(reason) not in _OTHER:
             log.add("finish.unknown", where, reason)
         answer.finish = _STOPS.get(str(reason), str(reason))
     content = candidate.get("content")

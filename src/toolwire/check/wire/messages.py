@@ -268,7 +268,7 @@ def _read_finish(reason: object, answer: SeenAnswer, log: DeviationLog, where: s
     if reason is None:
         log.add("finish.missing", where)
         return
-    if reason not in _FINISH:
+    if str(reason) not in _FINISH:
         log.add("finish.unknown", where, reason)
     answer.finish = _FINISH.get(str(reason), str(reason))
 

@@ -52,3 +52,15 @@ def test_a_secret_cannot_be_found_by_searching() -> None:
     flows = recorder("known-secret")
     finish(begin(flows, b"known-secret"))
     assert asyncio.run(flows.page(FlowQuery(q="known-s"))).total == 0
+
+
+def test_large_flows_are_listed_in_order() -> None:
+    """They are read in several batches."""
+    flows = recorder(max_mb=64)
+    for number in range(12):
+        finish(begin(flows, b'{"n": %d, "text": "%s"}' % (number, b"x" * 1_000_000)))
+    page = asyncio.run(flows.page(FlowQuery()))
+    assert [flow.seq for flow in page.flows] == list(range(12, 0, -1))
+    assert page.total == 12
+    assert asyncio.run(flows.page(FlowQuery(q='"n": 7', limit=5))).total == 1
+    assert [flow.seq for flow in asyncio.run(flows.page(FlowQuery(limit=5, before=9))).flows] == [8, 7, 6, 5, 4]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -65,9 +65,10 @@ def matches_text(flow: SealedFlow, query: FlowQuery) -> bool:
     return flow.contains(words.encode("utf-8", "replace")) or flow.contains(encode(words)[1:-1])
 
 
-def page_of(flows: Sequence[SealedFlow], query: FlowQuery, total: int | None = None) -> FlowPage:
+def page_of(flows: Iterable[FlowSummary], query: FlowQuery, total: int | None = None) -> FlowPage:
     """flows: those that match, the newest first. total: how many match, if these are not all."""
-    rest = [flow.summary for flow in flows if query.before is None or flow.summary.seq < query.before]
+    found = list(flows)
+    rest = [flow for flow in found if query.before is None or flow.seq < query.before]
     shown = rest[: query.limit]
     last = shown[-1].seq if len(rest) > len(shown) else None
-    return FlowPage(flows=shown, next=last, total=len(flows) if total is None else total)
+    return FlowPage(flows=shown, next=last, total=len(found) if total is None else total)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import Callable, MutableMapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
@@ -38,6 +38,7 @@ TICK = 1.0  # seconds until drafts that have ended are packed
 IDLE = 10.0  # seconds without a request until all flows are sealed
 _SEALED_TOGETHER = 100
 _MAX_ENDED = 200  # drafts that wait to be packed
+_BATCH_BYTES = 4 << 20  # of flows that are read at a time
 _DAY = 86400.0
 _MAX_LOOKED_BACK = 300  # flows in which the previous one of a conversation is looked for
 
@@ -135,12 +136,16 @@ class FlowRecorder:
 
     async def page(self, query: FlowQuery) -> FlowPage:
         found = [entry for entry in self.entries() if matches_record(entry, query)]
-        if query.q or query.conversation:  # only what is redacted is searched
-            sealed = await self._read(found)
-            return page_of(await offload(_matching, sealed, query), query)
-        rest = [entry for entry in found if query.before is None or entry.seq < query.before]
-        flows = await self._read(rest[: query.limit + 1])
-        return page_of(flows, query, len(found))
+        is_searched = bool(query.q or query.conversation)
+        rest = [entry for entry in found if query.before is None or entry.seq < query.before][: query.limit + 1]
+        summaries: deque[FlowSummary] = deque()
+        # The oldest first, because a flow needs the one before it in its conversation.
+        for entries in reversed(list(_batches(found if is_searched else rest))):
+            flows = await self._read([self._entries.get(entry.seq, entry) for entry in entries])
+            if is_searched:  # only what is redacted is searched
+                flows = await offload(_matching, flows, query)
+            summaries.extendleft(flow.summary for flow in reversed(flows))
+        return page_of(summaries, query, None if is_searched else len(found))
 
     async def find(self, flow_id: str) -> SealedFlow | None:
         self._pack_ended()
@@ -340,6 +345,17 @@ class FlowRecorder:
         if seq in self._entries and flow_id == self.id_of(seq):
             return seq
         return next((seq for seq, stored in self._stored_ids.items() if stored == flow_id and seq in self._entries), 0)
+
+
+def _batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """Some flows at a time: all of them, unpacked, would take the memory that they are limited to once again."""
+    start = size = 0
+    for place, entry in enumerate(entries):
+        if size > _BATCH_BYTES:
+            yield entries[start:place]
+            start, size = place, 0
+        size += memory_of(entry)
+    yield entries[start:]
 
 
 def _matching(flows: Sequence[SealedFlow], query: FlowQuery) -> list[SealedFlow]:

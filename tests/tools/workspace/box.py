@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 from pathlib import Path
+
+import pytest
 
 from toolwire.tools import Output
 from toolwire.tools.workspace import Limits, Shell, workspace
@@ -56,3 +60,17 @@ class Box:
 
 def text_of(output: Output) -> str:
     return "".join(part.text for part in output.parts if isinstance(part, Text))
+
+
+needs_proc = pytest.mark.skipif(
+    not os.path.exists("/proc/self/fd"), reason="only Linux names the files that a process has open"
+)
+
+
+def open_below(folder: Path) -> list[str]:
+    """What this process has open there. Threads of other tests may open something elsewhere at any time."""
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # closed meanwhile
+            found.append(os.readlink(f"/proc/self/fd/{number}"))
+    return sorted(path for path in found if Path(path).is_relative_to(folder))

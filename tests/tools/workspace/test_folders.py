@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.workspace.box import Box
+from tests.tools.workspace.box import Box, needs_proc, open_below
 from toolwire.tools.workspace import Limits
 from toolwire.tools.workspace.confinement import Root, Scope
 from toolwire.tools.workspace.folders import Walk
@@ -173,13 +173,14 @@ def test_a_walk_that_hits_a_limit_reports_it(tmp_path: Path) -> None:
     assert stopped == "scanned"
 
 
+@needs_proc
 def test_leaving_a_walk_closes_its_folders(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("a/b/c/d")
-    before = len(os.listdir("/dev/fd"))
+    before = open_below(tmp_path)
     root = Root(box.root)
     with root.folder(".") as place:
         walk = Walk(Scope(root, Limits(), Budget(5))).files_below(place)
         assert next(walk).name == "d"
         del walk
-    assert len(os.listdir("/dev/fd")) == before
+    assert open_below(tmp_path) == before

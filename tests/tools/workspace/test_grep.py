@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import shutil
 import stat
@@ -14,7 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.thorough import examples
-from tests.tools.workspace.box import CANARY, Box
+from tests.tools.workspace.box import CANARY, Box, needs_proc, open_below
 from toolwire.tools.workspace import Limits
 from toolwire.tools.workspace.grep import Hit, Query, find_lines
 from toolwire.tools.workspace.limits import Budget
@@ -61,15 +60,15 @@ def test_one_file_is_searched_also_when_it_is_ignored(tmp_path: Path) -> None:
     assert box.text("grep", pattern="needle", include_ignored=True) == "a.log:1:needle"
 
 
+@needs_proc
 @engines
 def test_more_files_than_are_opened_at_once(tmp_path: Path) -> None:
     box = Box(tmp_path)
     for number in range(600):
         box.file(f"{number:03}", f"needle {number}\n")
-    gc.collect()  # what other tests left open is not closed in between
-    before = len(os.listdir("/dev/fd"))
+    before = open_below(tmp_path)
     assert box.text("grep", pattern=r"needle \d*7$", mode="files").count("\n") == 59
-    assert len(os.listdir("/dev/fd")) <= before
+    assert open_below(tmp_path) == before
 
 
 @engines

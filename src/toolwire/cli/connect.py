@@ -159,24 +159,24 @@ def setup_for(client: Client, dialect: str | None) -> DialectSetup:
     raise ConfigError(f"found {quote(dialect)}; {client.title} supports {supported}.", where="--dialect")
 
 
-def find_gateway(options: ConnectOptions) -> Gateway:
-    """The one of --url, else that of the configuration, whether it runs or not."""
+def find_gateway(options: ConnectOptions, seconds: float = 2.0) -> Gateway:
+    """The one of --url, else that of the configuration, whether it runs or not. seconds: how long it may take to list its models."""
     given = key_from_environment()
     if options.url is None:
         config = load(options.config, os.environ)
         server = config.server
         address, has_key = address_of(server), bool(server.keys)
         key, is_key_known = given or (server.keys[0] if server.keys else Secret(DUMMY)), has_key
-        found = look(address, key.reveal())
+        found = look(address, key.reveal(), seconds)
         names = (options.model, options.small_model, options.large_model)
         contexts = found.contexts or {name: size for name in names if name and (size := _context(config, name))}
     else:
         address, key, is_key_known = _address(options.url), given or Secret(DUMMY), bool(given)
-        found = look(address, "")
+        found = look(address, "", seconds)
         # Without an answer, assume a key if the gateway is reachable from other machines.
         is_remote = not is_loopback(urlsplit(address).hostname or "")
         has_key = found.status in (401, 403) if found.status else is_key_known or is_remote
-        found = look(address, key.reveal()) if has_key and given else found
+        found = look(address, key.reveal(), seconds) if has_key and given else found
         contexts = found.contexts
     return Gateway(
         address=address,

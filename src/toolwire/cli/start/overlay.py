@@ -42,6 +42,7 @@ def temporary_folder() -> Iterator[Path]:
 
 def overlay(setup: ClientRun, environ: Mapping[str, str], place: Path) -> dict[str, str]:
     """Creates the folders of the client inside place. Returns the variables that lead the client there."""
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
     variables = replace_folders(setup.folders, environ, place)
     for name, source in setup.moved.items():
         target, file = place / setup.folders[0].variable / name, _expand(source, environ)

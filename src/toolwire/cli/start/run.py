@@ -137,7 +137,7 @@ def _gateway(options: RunOptions, place: Path) -> Iterator[Gateway]:
         large_model=options.large_model,
         config=options.config,
     )
-    found = find_gateway(wanted)
+    found = find_gateway(wanted, _LIST_SECONDS)
     if found.is_running:
         yield found
         return

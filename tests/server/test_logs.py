@@ -28,8 +28,7 @@ from toolwire.types import Loss, ToolCall, Usage
 def lines_of(form: str = "text", level: str = "info", *records: Record) -> list[str]:
     target = io.StringIO()
     log = Log(level, form, target)
-    for record in records:
-        log.request(record)
+    log.requests(records)
     log.close()
     return target.getvalue().split("\n")[:-1]
 
@@ -189,7 +188,7 @@ def test_a_pipe_without_reader_costs_lines_and_nothing_else() -> None:
     log = Log("info", "text", os.fdopen(writing, "w"))
     since = time.monotonic()
     for number in range(25_000):
-        log.request(Record(request_id=f"req_{number}", model="m" * 50))
+        log.requests([Record(request_id=f"req_{number}", model="m" * 50)])
     assert time.monotonic() - since < 5
     drained: list[bytes] = []
     is_over = threading.Event()
@@ -204,7 +203,7 @@ def test_a_pipe_without_reader_costs_lines_and_nothing_else() -> None:
     reader = threading.Thread(target=drain)
     reader.start()
     time.sleep(0.2)
-    log.request(Record(request_id="req_last"))
+    log.requests([Record(request_id="req_last")])
     log.close()
     time.sleep(0.1)
     is_over.set()
@@ -225,11 +224,11 @@ def test_a_full_pipe_that_does_not_block_costs_no_line() -> None:
     with os.fdopen(writing, "w") as target:
         log = Log("info", "text", target)
         for number in range(2000):
-            log.request(Record(request_id=f"req_{number}", model="m" * 50))
+            log.requests([Record(request_id=f"req_{number}", model="m" * 50)])
         wait_until(lambda: not is_writable(writing))
         pieces: list[bytes] = []
         wait_until(lambda: pieces.append(read_now(reading)) or b"req_1999 " in b"".join(pieces))
-        log.request(Record(request_id="req_last"))
+        log.requests([Record(request_id="req_last")])
         log.close()
         pieces.append(read_now(reading))
     os.close(reading)
@@ -264,12 +263,12 @@ class Fragile(io.StringIO):
 def test_the_log_continues_after_an_error() -> None:
     target = Fragile()
     log = Log("info", "text", target)
-    log.request(Record(request_id="req_1"))
+    log.requests([Record(request_id="req_1")])
     wait_until(lambda: target.tries == 1)
-    log.request(Record(request_id="req_2"))
+    log.requests([Record(request_id="req_2")])
     wait_until(lambda: target.tries == 2)
     target.is_full = False
-    log.request(Record(request_id="req_3"))
+    log.requests([Record(request_id="req_3")])
     log.close()
     assert "req_3" in target.getvalue()
     assert "2 log lines were dropped" in target.getvalue()
@@ -280,9 +279,9 @@ def test_a_pipe_that_is_closed_ends_the_log_quietly() -> None:
     os.close(reading)
     file = os.fdopen(writing, "w")
     log = Log("info", "text", file)
-    log.request(Record())
+    log.requests([Record()])
     time.sleep(0.15)
-    log.request(Record())
+    log.requests([Record()])
     log.close()
     file.close()
 

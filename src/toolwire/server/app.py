@@ -292,9 +292,9 @@ class App:
 
     def _count(self, records: list[Record]) -> None:
         self._metrics.closed_all(records)
+        self._log.requests(records)
         for record in records:
             self._history.closed(record)
-            self._log.request(record)
             if self._spans is not None:
                 self._spans.closed(record)
 

@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TextIO
 
@@ -45,27 +45,35 @@ class Log:
         self._thread = threading.Thread(target=self._run, name="toolwire-log", daemon=True)
         self._thread.start()
 
-    def request(self, record: Record) -> None:
-        if self._is_debug:
-            for words in _details(record):
-                self.say("debug", words, record.request_id)
-        is_good = record.outcome == "ok" and not record.tally.unknown_names
-        if self._is_quiet and (is_good or self._has_errors_only):
-            return
-        self._put(_json(record) if self._is_json else _text(record))
-        for local in record.local:
-            self.say("info" if local.outcome == "ok" else "warning", _local(local, record), record.request_id)
+    def requests(self, records: Iterable[Record]) -> None:
+        """The lines of requests that have ended."""
+        lines: list[str] = []
+        for record in records:
+            if self._is_debug:
+                for words in _details(record):
+                    lines += self._lines_of("debug", words, record.request_id)
+            if self._is_quiet:
+                is_good = record.outcome == "ok" and not record.tally.unknown_names
+                if is_good or self._has_errors_only:
+                    continue
+            lines.append(_json(record) if self._is_json else _text(record))
+            for local in record.local:
+                level = "info" if local.outcome == "ok" else "warning"
+                lines += self._lines_of(level, _local(local, record), record.request_id)
+        self._put(lines)
 
     def say(self, level: str, words: str, request_id: str = "") -> None:
+        self._put(self._lines_of(level, words, request_id))
+
+    def _lines_of(self, level: str, words: str, request_id: str) -> list[str]:
+        """One line, or none if the level is not logged."""
         if (self._is_quiet and level == "info") or (level == "debug" and not self._is_debug):
-            return
+            return []
         if self._has_errors_only and level == "warning":
-            return
+            return []
         if self._is_json:
-            line = encode({"time": _now(), "level": level, "request": request_id, "message": words}).decode()
-        else:
-            line = " ".join(filter(None, (_now(), level, request_id, words)))
-        self._put(line)
+            return [encode({"time": _now(), "level": level, "request": request_id, "message": words}).decode()]
+        return [" ".join(filter(None, (_now(), level, request_id, words)))]
 
     def handler(self) -> logging.Handler:
         return _Handler(self)
@@ -76,12 +84,13 @@ class Log:
         self._wake.set()
         self._thread.join(timeout=1.0)
 
-    def _put(self, line: str) -> None:
+    def _put(self, lines: list[str]) -> None:
+        if not lines:
+            return
         with self._lock:
-            if len(self._lines) >= _MAX_LINES:
-                self._dropped += 1
-                return
-            self._lines.append(line)
+            room = max(0, _MAX_LINES - len(self._lines))
+            self._lines += lines[:room]
+            self._dropped += max(0, len(lines) - room)
         if not self._wake.is_set():
             self._wake.set()
 

@@ -86,13 +86,10 @@ class Turn:
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing changes."""
-        if (
-            len(events) == 1
-            and type(delta := events[0]) is PartDelta
-            and (self.deltas is None or self.deltas.passes(delta))
-        ):
-            return events
-        if self._make_splitter is not None:
+        if len(events) == 1 and type(delta := events[0]) is PartDelta:
+            if self.deltas is None or self.deltas.passes(delta):
+                return events
+        elif self._make_splitter is not None:
             self._start_splitter(events, self._make_splitter)
         if self._splitter is not None:
             events = self._splitter.send(events)

@@ -33,6 +33,7 @@ _TEXT = re.compile(
     r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))*+'
 )
 _ESCAPE_BEGUN = re.compile(r"\\(?:u(?:[0-9a-fA-F]{0,4}|[dD][89abAB][0-9a-fA-F]{2}\\(?:u[0-9a-fA-F]{0,4})?))?")
+_MEMBER = re.compile(r'[ \t\r\n]*+("[^"\\\x00-\x1f]*+")[ \t\r\n]*+:')  # a name with its colon, where both have come
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"[^,\]}\s]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -146,6 +147,12 @@ class ArgumentStream:
                 safe = self._read_text(safe)
             elif expects == _INSIDE_SCALAR:
                 self._read_scalar()
+            elif expects in (_NAME, _FIRST_NAME) and (member := _MEMBER.match(self._text, before)):
+                self._position = member.end()
+                self._end_name(member[1])
+                if not self.doubt:
+                    self._expects = _VALUE
+                continue
             else:
                 self._position = _BLANKS.match(self._text, before).end()  # type: ignore[union-attr] # always matches
                 if self._position < len(self._text):

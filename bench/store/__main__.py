@@ -42,16 +42,19 @@ SELECT hashtextextended(n::text, 7), CASE WHEN n % 10 > 0 THEN hashtextextended(
 FROM generate_series($1::bigint, $2::bigint) AS n ON CONFLICT DO NOTHING"""
 
 
-async def cpu_per_request(url: str, requests: int, conversations: int, gateways: int = 1) -> float:
-    """Milliseconds of CPU time of the gateways. Each turn of a conversation reaches another one."""
+async def cpu_per_request(
+    url: str, requests: int, conversations: int, gateways: int = 1, *, is_sticky: bool = True
+) -> float:
+    """Milliseconds of CPU time of the gateways. is_sticky: a conversation stays at one of them; else each turn reaches another one, which
+    must read and decode what the other has in its cache."""
     with tempfile.TemporaryDirectory(prefix="toolwire-store-") as folder, contextlib.ExitStack() as stack:
         started = [_start(Path(folder), number, url, stack) for number in range(gateways)]
         ports = [port for port, _ in started]
         for port in ports:
             await _until_ready(port)
-        await _converse(ports, 50 * gateways, conversations)
+        await _converse(ports, 50 * gateways, conversations, is_sticky=is_sticky)
         before = sum(_cpu(process) for _, process in started)
-        await _converse(ports, requests, conversations)
+        await _converse(ports, requests, conversations, is_sticky=is_sticky)
         return (sum(_cpu(process) for _, process in started) - before) / requests * 1000
 
 
@@ -76,14 +79,15 @@ async def _until_ready(port: int) -> None:
         await asyncio.sleep(0.05)
 
 
-async def _converse(ports: list[int], requests: int, conversations: int) -> None:
+async def _converse(ports: list[int], requests: int, conversations: int, *, is_sticky: bool) -> None:
     async def one(number: int) -> None:
         previous = ""
         for turn in range(requests // conversations):
             body = {"model": "scripted/x", "input": f"turn {turn} of {number}"}
             if turn % 10:
                 body["previous_response_id"] = previous
-            status, _, data = await request(ports[turn % len(ports)], "POST", "/v1/responses", "key", body)
+            port = ports[(number if is_sticky else turn) % len(ports)]
+            status, _, data = await request(port, "POST", "/v1/responses", "key", body)
             assert status == 200, data
             previous = data.partition(b'"id":"')[2].partition(b'"')[0].decode()
 
@@ -142,17 +146,26 @@ async def run(requests: int, most: int) -> None:
     database.start()
     try:
         url = await database.new_space_url()
-        found: dict[str, list[float]] = {"SQLite": [], "PostgreSQL": [], "two gateways": []}
+        found: dict[str, list[float]] = {
+            "SQLite": [],
+            "PostgreSQL": [],
+            "two gateways": [],
+            "two gateways, each turn elsewhere": [],
+        }
         for _ in range(3):
             found["SQLite"].append(await cpu_per_request("sqlite:///FOLDER/state.db", requests, 10))
             found["PostgreSQL"].append(await cpu_per_request(url, requests, 10))
             found["two gateways"].append(await cpu_per_request(url, requests, 10, gateways=2))
+            found["two gateways, each turn elsewhere"].append(
+                await cpu_per_request(url, requests, 10, gateways=2, is_sticky=False)
+            )
         for name, values in found.items():
             print(f"{name}: {min(values):.2f} ms of CPU per stateful request", flush=True)
-        one, two = min(found["PostgreSQL"]), min(found["two gateways"])
+        one, two, wandering = (min(values) for name, values in found.items() if name != "SQLite")
         print(f"PostgreSQL needs {one / min(found['SQLite']):.2f} times the CPU of SQLite", flush=True)
         # With a core for each of them: a machine with two cores for everything cannot show it by requests per second.
-        print(f"two gateways carry {2 * one / two:.2f} times as many requests as one", flush=True)
+        print(f"two gateways carry {2 * one / two:.2f} times as many requests as one,", flush=True)
+        print(f"and {2 * one / wandering:.2f} times as many if each turn reaches another gateway", flush=True)
         await lookups(await database.new_space_url(), [size for size in (1000, 100_000, 1_000_000) if size <= most])
     finally:
         database.close()

@@ -8,7 +8,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+
+from tests.free_port import free_port
 
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -48,7 +49,7 @@ class PostgresServer:
         self._user = _unprivileged()
         if self._user is not None:
             os.chown(self._folder, self._user, -1)
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"postgresql://toolwire@127.0.0.1:{self.port}/postgres"
         self._process: subprocess.Popen[bytes] | None = None
         initdb = [
@@ -165,9 +166,3 @@ def _unprivileged() -> int | None:
         except KeyError:
             continue
     return None
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

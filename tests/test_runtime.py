@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.free_port import free_port
 from tests.loop_ticks import ticking
 from tests.server.answers import (
     ARGUMENTS,
@@ -37,7 +38,6 @@ from tests.server.harness import (
     ask,
     chunk,
     events_in,
-    free_port,
     gateway,
     reply,
     request_bytes,

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import asyncpg
 
+from tests.free_port import free_port
 from tests.plain_http import request
 from tests.postgres_server import PostgresServer
-from tests.server_process import free_port
 from toolwire.memory.store import Entry, Item
 from toolwire.memory.store.postgres.store import PostgresStore
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.free_port import free_port
 from tests.server.harness import ask
-from tests.server_process import free_port, server_process
+from tests.server_process import server_process
 from toolwire.cli.app import run
 
 QUESTION = {"model": "demo/echo-tools", "messages": [{"role": "user", "content": "Hello there."}]}

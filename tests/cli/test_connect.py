@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.harness import Gateway, Process, free_port, gateway, process, server_config
+from tests.free_port import free_port
+from tests.server.harness import Gateway, Process, gateway, process, server_config
 from toolwire.cli.app import run
 from toolwire.cli.clients.table import clients
 from toolwire.config.file import BackendConfig, Config, with_backends

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.harness import free_port, gateway
+from tests.free_port import free_port
+from tests.server.harness import gateway
 from toolwire.cli.app import run
 from toolwire.config.file import Config, load
 from toolwire.server.assembly.reload import Reload

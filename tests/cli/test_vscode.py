@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.harness import Upstream, free_port, reply
+from tests.free_port import free_port
+from tests.server.harness import Upstream, reply
 from toolwire import __version__
 from toolwire.cli.vscode import EXTENSION, install, status, uninstall, vscode
 from toolwire.errors import ConfigError

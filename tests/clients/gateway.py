@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.server_process import free_port, server_process
+from tests.free_port import free_port
+from tests.server_process import server_process
 
 KINDS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic", "gemini": "gemini"}
 CLIENT_KEY = "client-key-for-tests"

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.harness import LONG, ask, events_in, free_port, wait_until
+from tests.free_port import free_port
+from tests.server.harness import LONG, ask, events_in, wait_until
 
 pytestmark = pytest.mark.slow
 

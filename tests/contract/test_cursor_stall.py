@@ -17,9 +17,10 @@ import pytest
 
 from tests.contract.cursor_harness import SCHEMA, VERSION, CursorStage, after, running
 from tests.contract.harness import NAMES, HistoryEntry, answered, talk
+from tests.free_port import free_port
 from tests.programs.stage import serving
 from tests.server.answers import PATHS
-from tests.server.harness import ask, free_port, process, wait_until
+from tests.server.harness import ask, process, wait_until
 from toolwire.backends.cursor.simulator.script import Checkpoint, EndTurn, MakeCall, Say, Seen, Think, With, play
 from toolwire.backends.cursor.simulator.settings import API_KEY, Settings, SimulatorFaults
 from toolwire.types import Reasoning

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cyclopts import CycloptsError, MissingArgumentError
 
-from tests.server_process import free_port
+from tests.free_port import free_port
 from toolwire.cli.app import COMMANDS, app
 
 ROOT = Path(__file__).resolve().parents[2]

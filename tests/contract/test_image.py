@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from scripts.release import build, environment_with
+from tests.free_port import free_port
 from tests.server.harness import ask
-from tests.server_process import free_port, server_process
+from tests.server_process import server_process
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "operating"

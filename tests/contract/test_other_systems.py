@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.free_port import free_port
 from tests.server.harness import ask
-from tests.server_process import free_port, server_process
+from tests.server_process import server_process
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tests" / "windows_like.py"

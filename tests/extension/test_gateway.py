@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.harness import LONG, Process, ask, free_port, process
+from tests.free_port import free_port
+from tests.server.harness import LONG, Process, ask, process
 
 SOURCE = Path(__file__).resolve().parents[2] / "vscode"
 TOML = '[server]\nlog = "warning"\n[backends.vscode]\nkind = "vscode"\n[backends.demo]\nkind = "demo"\n[store]\nkind = "memory"'

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.free_port import free_port
 from tests.programs.stage import Stage, gateway_config, serving, upstream_config
-from tests.server_process import free_port
 
 
 @contextmanager

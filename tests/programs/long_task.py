@@ -17,9 +17,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from tests.free_port import free_port
 from tests.programs.stage import Stage, Task, serving
 from tests.programs.upstream import PATHS
-from tests.server_process import free_port
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import AnswerContext
 from toolwire.events import Event, Finished, FoldedAnswer, PartEnded, Started, unfold

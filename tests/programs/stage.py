@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.free_port import free_port
 from tests.programs.installed import ROOT, search_path
-from tests.server_process import free_port, server_process
+from tests.server_process import server_process
 
 KINDS = ("openai-chat", "openai-responses", "anthropic")
 ONLY_FUNCTIONS = ("openai-responses-functions", "anthropic-functions")  # openai-chat is one, too

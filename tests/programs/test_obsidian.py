@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.free_port import free_port
 from tests.programs.codex_backend.binaries import plugin_langchain
 from tests.programs.installed import ROOT, node_program, search_path
-from tests.programs.stage import free_port, serving
+from tests.programs.stage import serving
 
 pytestmark = pytest.mark.slow
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.free_port import free_port
 from tests.programs.installed import ROOT, node_program
 from tests.programs.opencode import OFFLINE
 from tests.programs.stage import (
@@ -24,7 +25,6 @@ from tests.programs.stage import (
     serving,
     upstream_config,
 )
-from tests.server_process import free_port
 
 pytestmark = pytest.mark.slow
 MODEL = "upstream/a-model"

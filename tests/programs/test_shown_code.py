@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.free_port import free_port
 from tests.programs.installed import NODE_MODULES, PYTHON, ROOT, node_library, node_program, python_library, search_path
-from tests.programs.stage import free_port, serving
+from tests.programs.stage import serving
 from tests.programs.vscode.installed import framework
 from toolwire.cli.clients.client import ConnectTarget, fill
 from toolwire.cli.clients.table import read_clients

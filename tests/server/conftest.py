@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.free_port import free_port
 from tests.server.answers import KINDS
-from tests.server.harness import Gateway, Upstream, free_port, gateway, server_config
+from tests.server.harness import Gateway, Upstream, gateway, server_config
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 

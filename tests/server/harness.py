@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from tests.free_port import free_port
 from toolwire.backends.base import EventReply, Model
 from toolwire.config.file import Config, ServerConfig, StoreConfig
 from toolwire.events import Event, PartDelta, PartStarted, Started
@@ -429,11 +430,6 @@ def request_bytes(path: str, body: Any, **headers: str) -> bytes:
     ]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + data
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def wait_until(condition: Any, seconds: float = LONG) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.free_port import free_port
 from tests.server.answers import DIALECTS, PATHS, failure_in, is_ended, question, text_of
 from tests.server.harness import (
     LONG,
@@ -29,7 +30,6 @@ from tests.server.harness import (
     ask,
     connected,
     events_in,
-    free_port,
     process,
     read_until,
     request_bytes,

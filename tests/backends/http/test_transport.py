@@ -15,6 +15,7 @@ from tests.backends.http.certificates import Tls
 from tests.backends.http.certificates import tls as tls
 from tests.backends.http.loopback import CHUNKED, Handler, Loopback, Run, run_each
 from tests.backends.several_addresses import info, refusing, resolver, silent
+from tests.free_port import free_port
 from toolwire.backends.http import connection
 from toolwire.backends.http.transport import (
     HttpRoute,
@@ -90,13 +91,6 @@ async def failure(transport: Transport, url: str, **options: Any) -> TransportEr
         await transport.send("POST", url, {"authorization": "Bearer hunter2"}, b"{}", **options)
     assert "hunter2" not in str(caught.value)
     return caught.value
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def head_of(url: str, headers: dict[str, str] | None = None, *, method: str = "POST", length: int = 2) -> list[str]:

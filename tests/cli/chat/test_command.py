@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.chat.typist import CTRL_C, CTRL_D, SEQUENCE, UP, environment, piped, scripted, typing
+from tests.free_port import free_port
 from tests.programs.installed import node_program
-from tests.server.harness import ask, free_port, gateway, server_config
+from tests.server.harness import ask, gateway, server_config
 from toolwire.agent import Conversation
 from toolwire.cli.app import app, run
 from toolwire.cli.chat.command import DEFAULTS, ChatOptions

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.cli.chat.stage import play
 from tests.cli.listener import http, listening
-from tests.server.harness import free_port
+from tests.free_port import free_port
 from toolwire.agent.agent import runnables_of
 from toolwire.cli.chat.command import ChatOptions
 from toolwire.cli.chat.startup import ChatCounts, check_model, first_model, first_model_at, list_names, tools_of

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.cli.listener import http, listening
-from tests.server.harness import free_port
+from tests.free_port import free_port
 from toolwire.cli.clients.gateway import GatewayStatus, look, path_at
 
 

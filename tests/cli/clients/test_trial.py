@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.listener import http, listening
-from tests.server.harness import Gateway, Upstream, free_port, gateway, server_config
+from tests.free_port import free_port
+from tests.server.harness import Gateway, Upstream, gateway, server_config
 from toolwire.cli.clients.client import ConnectTarget
 from toolwire.cli.clients.table import clients
 from toolwire.cli.clients.trial import (

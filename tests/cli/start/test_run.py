@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.harness import Gateway, free_port, gateway, server_config
+from tests.free_port import free_port
+from tests.server.harness import Gateway, gateway, server_config
 from toolwire.cli.app import run
 from toolwire.cli.clients.table import read_clients
 from toolwire.config.file import BackendConfig, Config, with_backends

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.free_port import free_port
 from tests.postgres_server import PostgresServer
 from tests.programs.cursor.stage import RUN_PARKED, VERSION, Setting, simulating
-from tests.programs.stage import KEY, free_port, serving
+from tests.programs.stage import KEY, serving
 from toolwire.backends.cursor.simulator.settings import API_KEY
 
 OTHER_KEY = "sk-of-another-client"

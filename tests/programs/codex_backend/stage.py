@@ -19,10 +19,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.free_port import free_port
 from tests.programs.codex_backend.binaries import OLDEST, codex, is_native
 from tests.programs.codex_backend.processes import Process, below, eventually
 from tests.programs.installed import ROOT, search_path
-from tests.programs.stage import free_port
 
 BACKENDS = ("native", "spoken")
 HELD = "held"

@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tests.programs.stage import Stage, free_port, serving
+from tests.free_port import free_port
+from tests.programs.stage import Stage, serving
 from toolwire.backends.cursor.simulator.settings import API_KEY, TOKEN
 
 VERSION = "cli-2026.08.11-e8db854"

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import pytest
 from openai import APIStatusError, OpenAI
 
+from tests.free_port import free_port
 from tests.programs.cursor.stage import RUN_PARKED, SSE_PARKED, Setting, gateway_config, simulating, with_account
 from tests.programs.installed import ROOT
-from tests.programs.stage import KEY, free_port, serving
+from tests.programs.stage import KEY, serving
 from toolwire.backends.cursor.simulator.settings import API_KEY, TOKEN
 
 pytestmark = pytest.mark.slow

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from openai import OpenAI
 
+from tests.free_port import free_port
 from tests.programs.cursor.journal import check, check_runs, runs_of
 from tests.programs.cursor.stage import (
     RUN_PARKED,
@@ -21,7 +22,7 @@ from tests.programs.cursor.stage import (
     serving_gateway,
     simulating,
 )
-from tests.programs.stage import KEY, calling, free_port, prompt
+from tests.programs.stage import KEY, calling, prompt
 from tests.thorough import some
 
 pytestmark = pytest.mark.slow

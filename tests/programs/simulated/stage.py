@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.free_port import free_port
 from tests.programs.simulated.manners import OWN
-from tests.programs.stage import Stage, free_port, serving
+from tests.programs.stage import Stage, serving
 
 
 class Setting(NamedTuple):

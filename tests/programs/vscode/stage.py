@@ -20,10 +20,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.free_port import free_port
 from tests.programs.codex_backend.clients import KEY
 from tests.programs.codex_backend.processes import eventually
 from tests.programs.installed import ROOT
-from tests.programs.stage import free_port
 from tests.programs.vscode.browser import Browser, browsing
 from tests.programs.vscode.installed import code_server, search_path
 

@@ -19,8 +19,9 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.free_port import free_port
 from tests.programs.codex_backend.processes import eventually
-from tests.programs.stage import free_port, serving
+from tests.programs.stage import serving
 from tests.programs.vscode.browser import Browser, browsing
 
 pytestmark = pytest.mark.slow

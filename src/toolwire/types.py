@@ -208,7 +208,8 @@ class OutputFormat(Struct, frozen=True, kw_only=True):
 class State(Struct, frozen=True, kw_only=True):
     """The stored state that a request needs: an earlier answer, storage of its own answer, or both.
 
-    field: the member that refers to earlier state, "" without one. why and refusal: for the error if that state cannot be had. answer_id is the id the answer must have, where a client already knows it.
+    field: the member that refers to earlier state, "" without one. why and refusal: for the error if that state cannot be had.
+    answer_id: the id that the answer must have, because a client already knows it.
     """
 
     field: str = ""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from tests.flows.drafts import STREAM, begin, end, recorder
-from toolwire.flows.detail import detail
+from toolwire.dialects.chat.request_in import decode_request
+from toolwire.flows.detail import answer_of, detail, request_of
 from toolwire.flows.recorder import FlowRecorder
 from toolwire.telemetry.flow_draft import FlowDraft
-from toolwire.types import JsonObject
+from toolwire.types import JsonObject, Text
 
 CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
 
@@ -72,3 +76,45 @@ def test_the_detail_has_the_summary_and_both_wires() -> None:
     value = shown(lambda flows: begin(flows, b'{"model": "m"}'))
     assert value["client"]["request"]["body"] == '{"model": "m"}'
     assert (value["outcome"], value["upstream"], value["reports"], value["version"]) == ("ok", [], [], 1)
+
+
+BODY = b'{"model":"m","messages":[{"role":"user","content":"the known-secret"}]}'
+
+
+def reply(**message: Any) -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
+    return json.dumps(
+        {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    ).encode()
+
+
+def test_the_request_and_its_answer_without_secrets() -> None:
+    flows = recorder("known-secret")
+    flow = end(flows, begin(flows, BODY, model="m"), reply(content="hello known-secret"))
+    request, answer = request_of(flow, decode_request), answer_of(flow)
+    assert request is not None
+    assert answer is not None
+    (question,), (text,) = request.messages[0].parts, answer.parts_of(0)
+    assert isinstance(question, Text)
+    assert isinstance(text, Text)
+    assert text.text.startswith("hello ")
+    assert "known-secret" not in question.text + text.text
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"messages": 1}'])
+def test_a_body_that_is_no_request_has_no_messages(body: bytes) -> None:
+    flows = recorder()
+    flow = end(flows, begin(flows, body, model="m"), b"{}")
+    assert request_of(flow, decode_request) is None
+    assert request_of(flow, None) is None
+
+
+def test_a_body_that_is_cut_has_no_messages() -> None:
+    flows = recorder(max_body_kb=1)
+    long = BODY.replace(b"the", b"the " * 1000)
+    assert request_of(end(flows, begin(flows, long, model="m")), decode_request) is None
+
+
+def test_an_answer_that_is_not_complete_is_none() -> None:
+    flows = recorder()
+    assert answer_of(end(flows, begin(flows, BODY, model="m"), reply(content="a")[:-10])) is None

@@ -192,11 +192,12 @@ class ClusterConfig(Struct, frozen=True, kw_only=True):
 
 
 class TelemetryConfig(Struct, frozen=True, kw_only=True):
-    """otlp_endpoint: of a collector, "" for no traces."""
+    """otlp_endpoint: of a collector, "" for no traces. content: export messages, too, which needs recorded flows."""
 
     otlp_endpoint: str = ""
     service_name: str = "toolwire"
     sample: Share = 1.0
+    content: bool = False
 
 
 class SearchConfig(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ..dialects import DIALECTS
+from ..dialects.base import Decode
+from ..errors import GatewayError
+from ..events import Event, FoldedAnswer, fold
 from ..types import JsonObject, Request
 from .changes import FlowChanges, changes_between
 from .events import decode_reply, event_json
@@ -48,9 +51,36 @@ def events_of(flow: SealedFlow) -> Iterator[JsonObject]:
                 return
 
 
+def request_of(flow: SealedFlow, decode: Decode | None) -> Request | None:
+    """None if its body is not recorded as a whole, or is no request."""
+    if decode is None or flow.client.has_cut_request or not flow.client.body:
+        return None
+    try:
+        return decode(flow.client.body, {})
+    except GatewayError:
+        return None
+
+
+def answer_of(flow: SealedFlow) -> FoldedAnswer | None:
+    """As the client received it; if its dialect cannot be decoded, as the last back end sent it. None if it is not complete."""
+    for wire in (flow.client, *reversed(flow.upstream)):
+        try:
+            return fold(_reply_events(flow, wire))
+        except GatewayError:
+            continue
+    return None
+
+
 def _decoded(summary: FlowSummary, wire: SealedWire) -> Iterator[JsonObject]:
     if wire.status is None or wire.status >= 300 or not wire.reply:
         return
     request = Request(model=summary.model, messages=(), stream=wire.is_stream, origin=summary.dialect)
     for t, event in decode_reply(wire.dialect, request, wire.chunks()):
         yield event_json(t, event)
+
+
+def _reply_events(flow: SealedFlow, wire: SealedWire) -> Iterator[Event]:
+    request = Request(model=flow.summary.model, messages=(), stream=wire.is_stream, origin=flow.summary.dialect)
+    for _, event in decode_reply(wire.dialect, request, wire.chunks()):
+        if not isinstance(event, str):
+            yield event

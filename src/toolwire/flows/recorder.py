@@ -22,7 +22,9 @@ from ..ids import new_id
 from ..offload import offload
 from ..telemetry import Record
 from ..telemetry.flow_draft import FlowBudget, FlowDraft, Send, WireDraft, current
+from ..telemetry.spans import content_attributes
 from .conversations import ConversationIndex
+from .detail import answer_of, request_of
 from .disk import FlowFiles
 from .packed import PackedFlow, memory_of, pack_draft, pack_sealed, unpack_draft, unpack_sealed
 from .query import FlowPage, FlowQuery, matches_record, matches_text, page_of
@@ -116,6 +118,13 @@ class FlowRecorder:
         current.set(draft)
         self._entries[seq] = draft
         return draft.observe(send)
+
+    def content_of(self, record: Record) -> dict[str, Any]:
+        """The messages of a request that has just ended, as attributes of its span."""
+        if record.flow is None:
+            return {}
+        flow = self._sealed(record.flow)
+        return dict(content_attributes(request_of(flow, record.flow.decode), answer_of(flow)))
 
     def id_of(self, seq: int) -> str:
         return self._stored_ids.get(seq) or f"{self._prefix}{seq:08x}"

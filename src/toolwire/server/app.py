@@ -122,7 +122,8 @@ class App:
         self._loop = asyncio.get_running_loop()
         self._tracer.start()
         traces = self._config.telemetry
-        self._spans = span_recorder(traces.otlp_endpoint, self._kinds, traces.service_name, traces.sample)
+        content = self._flows.content_of if traces.content and self._flows is not None else None
+        self._spans = span_recorder(traces.otlp_endpoint, self._kinds, traces.service_name, traces.sample, content)
         store = self._store = self._given_store or opened_store(self._config.store, self._log.say)
         parts = self._parts = RuntimeParts(self._config, store, self._cluster, self._requests)
         memory = parts.answers

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ..config.file import Config, default_trace_path
 from ..config.secret import Secret
+from ..errors import ConfigError
 from ..flows.cassette import CassetteWriter
 from ..flows.disk import FlowFiles
 from ..flows.recorder import FlowRecorder
@@ -66,7 +67,13 @@ class Tracer:
 def recorder_for(
     config: Config, warn: Callable[[str], None], environ: Mapping[str, str] = os.environ
 ) -> FlowRecorder | None:
-    """None where nothing is recorded. Raises ConfigError if its files cannot be written."""
+    """None where nothing is recorded. Raises ConfigError if its files cannot be written, or if traces need what is not recorded."""
+    if config.telemetry.content and not (config.is_recorded and config.flows.bodies):
+        raise ConfigError(
+            "traces can contain messages only if requests are recorded with their bodies.",
+            where="[telemetry] content",
+            hint="Set enabled = true under [flows], and bodies to true.",
+        )
     if not config.is_recorded:
         return None
     recorder = FlowRecorder(config.flows, WireRedaction(known_secrets(config, environ)))

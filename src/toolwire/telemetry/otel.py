@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec.structs import replace
 
 from ..errors import ConfigError
 from ..installation import install_command
@@ -25,11 +27,20 @@ if TYPE_CHECKING:
 _SECONDS = 5.0  # for one export, and for the last one at shutdown
 
 
+Content: TypeAlias = Callable[[Record], Mapping[str, Any]]  # attributes with the messages of a request
+
+
 class SpanRecorder:
     """kinds: of the back ends by name. sample: the share of traces that are exported, unless the client decides."""
 
     def __init__(
-        self, exporter: SpanExporter, kinds: Mapping[str, str], *, service: str = "toolwire", sample: float = 1.0
+        self,
+        exporter: SpanExporter,
+        kinds: Mapping[str, str],
+        *,
+        service: str = "toolwire",
+        sample: float = 1.0,
+        content: Content | None = None,
     ) -> None:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -37,6 +48,7 @@ class SpanRecorder:
         from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
         self._kinds = kinds
+        self._content = content
         number = version("toolwire")
         resource = Resource.create({"service.name": service, "service.version": number})
         self._provider: TracerProvider = TracerProvider(
@@ -51,6 +63,8 @@ class SpanRecorder:
         if not record.model and not record.backend:
             return
         first, *tools = spans_of(record, self._kinds.get(record.backend, ""))
+        if self._content is not None:
+            first = replace(first, attributes={**first.attributes, **self._content(record)})
         context = self._record(first, _parent_of(record.traceparent))
         for span in tools:
             self._record(span, context)
@@ -83,12 +97,14 @@ class SpanRecorder:
         return int((monotonic + self._offset) * 1e9)
 
 
-def span_recorder(endpoint: str, kinds: Mapping[str, str], service: str, sample: float) -> SpanRecorder | None:
+def span_recorder(
+    endpoint: str, kinds: Mapping[str, str], service: str, sample: float, content: Content | None = None
+) -> SpanRecorder | None:
     """None without an endpoint. Raises ConfigError if the extra is missing."""
     if not endpoint:
         return None
     try:
-        return SpanRecorder(_exporter(endpoint), kinds, service=service, sample=sample)
+        return SpanRecorder(_exporter(endpoint), kinds, service=service, sample=sample, content=content)
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("opentelemetry"):
             raise

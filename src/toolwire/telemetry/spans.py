@@ -1,4 +1,6 @@
-"""The record of a request as spans, by the semantic conventions of OpenTelemetry for generative AI; no text of a conversation is in them.
+"""The record of a request as spans, by the semantic conventions of OpenTelemetry for generative AI.
+
+The text of a conversation is in them only if the owner wants that (content_attributes).
 
 The conventions are in development: all their names are in this module. Times are seconds of the monotonic clock, as in the record.
 """
@@ -10,6 +12,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ..events import FoldedAnswer
+from ..types import JsonObject, Media, Opaque, Part, Reasoning, Refusal, Request, Text, Tool, ToolCall, ToolResult
+from ..wire.exact_json import encode
 from .record import Record
 
 Value: TypeAlias = str | int | float | bool
@@ -147,3 +152,59 @@ def _tools(record: Record) -> list[SpanValue]:
         )
         end = start
     return spans[::-1]
+
+
+def content_attributes(request: Request | None, answer: FoldedAnswer | None) -> dict[str, Value]:
+    """What the client sent and received, as JSON. Media are named, not contained."""
+    found: dict[str, Value] = {}
+    if request is not None:
+        head = [part for message in request.messages if message.is_head for part in message.parts]
+        messages = [
+            {"role": message.role, "parts": [_part(part) for part in message.parts]}
+            for message in request.messages
+            if not message.is_head
+        ]
+        contents = {
+            "gen_ai.system_instructions": [_part(part) for part in head],
+            "gen_ai.input.messages": messages,
+            "gen_ai.tool.definitions": [_definition(tool) for tool in request.tools],
+        }
+        found |= {name: encode(content).decode() for name, content in contents.items() if content}
+    if answer is not None:
+        output = [
+            {
+                "role": "assistant",
+                "parts": [_part(part) for part in answer.parts_of(choice.index)],
+                "finish_reason": choice.reason,
+            }
+            for choice in answer.finished.choices
+        ]
+        found["gen_ai.output.messages"] = encode(output).decode()
+    return found
+
+
+def _part(part: Part) -> JsonObject:
+    match part:
+        case Text() | Refusal():
+            return {"type": "text", "content": part.text}
+        case Reasoning():
+            return {"type": "reasoning", "content": part.text}
+        case ToolCall():
+            return {"type": "tool_call", "id": part.id, "name": part.name, "arguments": part.args or part.raw}
+        case ToolResult():
+            response = [_part(one) for one in part.parts]
+            is_text = len(response) == 1 and response[0]["type"] == "text"
+            return {
+                "type": "tool_call_response",
+                "id": part.call_id,
+                "response": response[0]["content"] if is_text else response,
+            }
+        case Media():
+            return {"type": "uri" if part.url else "blob", "modality": part.kind, "mime_type": part.mime or None}
+        case Opaque():
+            return {"type": str(part.value.get("type", "unknown"))}
+
+
+def _definition(tool: Tool) -> JsonObject:
+    members = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", **{key: value for key, value in members.items() if value is not None}}

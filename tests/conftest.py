@@ -21,6 +21,12 @@ _IS_SLOW_MODULE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.slow", re.M
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    for number in (
+        signal.SIGINT,
+        signal.SIGHUP,
+    ):  # ignored if pytest runs in the background; programs would inherit that
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     set_quick_gate(_is_quick_gate(config))
     # No limits of time: the duration of one example depends on the machine. Examples are derandomized, so that a green run stays
     # green until the code changes; a thorough run looks for new examples.

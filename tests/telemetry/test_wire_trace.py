@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import stat
 from contextvars import copy_context
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.telemetry.tracing import tracing
+from tests.tools.workspace.box import needs_proc, open_below
 from toolwire.telemetry import wire_trace
 from toolwire.telemetry.wire_trace import TraceFile
 
@@ -166,9 +166,10 @@ def test_two_writers_share_a_file_and_its_rotation(tmp_path: Path) -> None:
     assert all(len(line) == 50 for file in tmp_path.iterdir() for line in file.read_bytes().splitlines())
 
 
+@needs_proc
 def test_closing_twice_leaks_no_descriptor(tmp_path: Path) -> None:
-    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
     file = TraceFile(tmp_path / "trace.jsonl", 1000)
+    assert open_below(tmp_path)
     file.close()
     file.close()
-    assert (len(os.listdir("/proc/self/fd")) if before else 0) == before
+    assert open_below(tmp_path) == []

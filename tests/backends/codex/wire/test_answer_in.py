@@ -448,10 +448,10 @@ def test_arguments_that_nest_too_deep_to_be_written_are_no_object() -> None:
         line = b'{"threadId":"t","turnId":"u","callId":"c","tool":"f","arguments":%b}' % (b"[" * depth + b"]" * depth)
         with suppress(BadJson):
             read[depth] = decode(line)
-    told = [deeper(20, depth)[-1] for depth in read]
-    raws = [event.part.raw for event in told if isinstance(event, PartEnded) and isinstance(event.part, ToolCall)]
+    ends = [deeper(20, depth)[-1] for depth in read]
+    raws = [event.part.raw for event in ends if isinstance(event, PartEnded) and isinstance(event.part, ToolCall)]
     assert len(raws) == len(read) > 50
-    assert raws[0] == "null"
+    assert raws[0] in ("null", "[" * max(read) + "]" * max(read))  # Python 3.12 and newer can write it
     assert raws[-1] == "[" * min(read) + "]" * min(read)
 
 

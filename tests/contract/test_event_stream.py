@@ -101,7 +101,8 @@ def test_H153_an_error_after_a_heartbeat_comes_in_the_stream(
     answer = ask(lively.port, "POST", PATHS[client], question(client, f"{client}/late-error", stream=True))
     assert answer.status == 200
     assert beats_in(client, answer.events) >= 1
-    assert failure_in(client, answer.events) == "too late for a status"
+    hint = f' This is from the back end "{client}": check the key of [backends.{client}].' if status == 401 else ""
+    assert failure_in(client, answer.events) == "too late for a status" + hint
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from tests.programs.installed import FOLDER, PYTHON, node_program, python_library
 from tests.programs.stage import KEY, KINDS, WORD, Stage, Task, calling, prompt, running
-from tests.server.harness import ask
+from tests.server.harness import ask, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +111,8 @@ def test_the_text_of_a_file_and_an_image_are_sent_once(stage: Stage, project: Pa
     port = int(stage.address.rpartition(":")[2])
     answer = ask(port, "POST", "/v1/chat/completions", {"model": "a-model", "messages": [asked]})
     assert task.final in answer.body.decode(), stage.tail()
-    last = (stage.folder / "journal").read_text(encoding="utf-8").splitlines()[-1]
+    journal = stage.folder / "journal"
+    wait_until(lambda: task.word in journal.read_text(encoding="utf-8"))  # the upstream may write it after its answer
+    last = next(line for line in journal.read_text(encoding="utf-8").splitlines() if task.word in line)
     assert last.count(task.word) == 1
     assert last.count(pixel) == 1

@@ -479,6 +479,28 @@ def test_a_stdout_without_reader_does_not_stop_the_server(tmp_path: Path, worker
             running.kill()
 
 
+def test_a_signal_with_a_handler_is_left_alone(tmp_path: Path) -> None:
+    """Profilers use SIGUSR1."""
+    path, port = tmp_path / "toolwire.toml", free_port()
+    path.write_text(SCRIPTED)
+    code = (
+        "import signal\nsignal.signal(signal.SIGUSR1, lambda *given: print('mine', flush=True))\n"
+        "from toolwire.cli import main\nmain()"
+    )
+    command = [sys.executable, "-c", code, "serve", "--config", str(path), "--port", str(port)]
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": str(tmp_path)}
+    with subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as running:
+        try:
+            wait_until(lambda: is_healthy(port))
+            running.send_signal(signal.SIGUSR1)
+            running.send_signal(signal.SIGTERM)
+            assert "mine" in running.communicate(timeout=LONG)[0]
+        finally:
+            running.kill()
+
+
 def test_while_it_drains_requests_work_and_load_balancers_are_sent_away(tmp_path: Path) -> None:
     with process(tmp_path, 'drain_seconds = 2\n[store]\nkind = "memory"\n[backends.demo]\nkind = "demo"') as running:
         assert ask(running.port, "GET", "/readyz").status == 200

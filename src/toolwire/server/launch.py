@@ -259,9 +259,9 @@ def has_terminal() -> bool:
 
 @contextlib.contextmanager
 def _handled(number: signal.Signals | None, handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Not where it is ignored: nohup starts programs like that, so that they outlive their terminal."""
+    """Only a signal without a handler: nohup ignores SIGHUP, so that a program outlives its terminal, and profilers use SIGUSR1."""
     is_main = threading.current_thread() is threading.main_thread()
-    if number is None or not is_main or signal.getsignal(number) == signal.SIG_IGN:
+    if number is None or not is_main or signal.getsignal(number) != signal.SIG_DFL:
         yield
         return
     former = signal.signal(number, handler)

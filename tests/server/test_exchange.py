@@ -369,7 +369,7 @@ def test_client_disconnects_while_we_connect() -> None:
             wait_until(lambda: metric(server, "toolwire_open_requests") == 1)
             since = hang_up(connection, hard=False)
             wait_until(lambda: metric(server, "toolwire_open_requests") == 0)
-            assert time.monotonic() - since < 5  # a connection attempt takes longer
+            assert time.monotonic() - since < 1
         for filler in fillers:
             filler.close()
 

@@ -114,7 +114,7 @@ def test_a_start_that_fails_is_reported_to_everybody_and_tried_again_after_a_pau
         assert [str(error) for error in failed] == ["it cannot be started."] * 3
         since = time.monotonic()
         await stage.pool.lease()
-        assert time.monotonic() - since > 0.3
+        assert 0.3 < time.monotonic() - since < 2.0
         assert stage.starts == 2
 
     played(Stage(tmp_path, size=1), play)

@@ -47,7 +47,7 @@ def test_a_restart_is_not_noticed_and_an_outage_fails_fast(own_server: PostgresS
         for _ in range(50):
             with pytest.raises(GatewayError):
                 await store.put(answer("lost"))
-        assert time.monotonic() - begun < 3  # each would wait for 3 seconds
+        assert time.monotonic() - begun < 0.5
         assert not await store.is_available()
         await asyncio.to_thread(own_server.start)
         while not await store.is_available():

@@ -46,9 +46,6 @@ def test_two_gateways_stay_below_the_limit_together(server: PostgresServer) -> N
         await connection.close()
         present = sorted(int(row["id"].removeprefix(b"a")) for row in rows)
         assert 15 <= len(present) <= 70
-        assert present[-10:] == list(range(70, 80))
-        assert (
-            present[0] >= 80 - len(present) - 8
-        )  # each gateway estimates the time of the server, so neighbours may swap
+        assert present == list(range(80 - len(present), 80))
 
     asyncio.run(main())

@@ -13,13 +13,15 @@ from ..statements import key_of
 _RUNNING = "('queued', 'in_progress')"
 _THIS = "key = $1 AND owner = $2 AND id = $3"
 _CONVERSATION = f"{_THIS} AND kind = '{CONVERSATION}'"
+# The time is that of the server, unless the caller gives one: the clock of a gateway may be wrong.
+_NOW = "coalesce({}::float8, extract(epoch FROM clock_timestamp())::float8)"
 _COLUMNS = "owner, id, kind, status, created, alive, previous, conversation, keeper, head, input, output, body"
 
 # False if another id has the same key. A conversation that is replaced keeps its items.
 PUT = f"""
 WITH stored AS (
     INSERT INTO toolwire_entries AS e (key, parent_key, used, size, item_keys, {_COLUMNS})
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+    VALUES ($1, $2, {_NOW.format("$3")}, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
     ON CONFLICT (key) DO UPDATE SET
         parent_key = excluded.parent_key, used = excluded.used, size = excluded.size, kind = excluded.kind, status = excluded.status,
         created = excluded.created, alive = excluded.alive, previous = excluded.previous, conversation = excluded.conversation,
@@ -38,7 +40,7 @@ SELECT EXISTS (SELECT 1 FROM stored)"""
 REPLACE_RUNNING = f"""
 WITH stored AS (
     UPDATE toolwire_entries e SET
-        parent_key = $2, used = $3, size = $4, kind = $8, status = $9, created = $10, alive = $11, previous = $12, conversation = $13,
+        parent_key = $2, used = {_NOW.format("$3")}, size = $4, kind = $8, status = $9, created = $10, alive = $11, previous = $12, conversation = $13,
         keeper = $14, head = $15, input = $16, output = $17, body = $18,
         item_keys = CASE WHEN e.item_keys <@ $5::bigint[] THEN $5::bigint[] ELSE e.item_keys || $5::bigint[] END
     WHERE key = $1 AND owner = $6 AND id = $7 AND status IN {_RUNNING}
@@ -72,7 +74,7 @@ SELECT i.id, i.value FROM toolwire_items i JOIN toolwire_entries e ON e.key = i.
 WHERE i.item_key = ANY ($1) AND e.owner = $2 ORDER BY i.sequence DESC"""
 # The lock on the conversation also orders appends: sequence numbers are taken while it is held.
 APPEND = f"""
-WITH parent AS (UPDATE toolwire_entries SET used = $4 WHERE {_CONVERSATION} RETURNING key),
+WITH parent AS (UPDATE toolwire_entries SET used = {_NOW.format("$4")} WHERE {_CONVERSATION} RETURNING key),
 appended AS (
     INSERT INTO toolwire_items (conversation_key, item_key, id, value)
     SELECT parent.key, item.* FROM parent, unnest($5::bigint[], $6::bytea[], $7::bytea[]) AS item
@@ -111,8 +113,6 @@ locked AS (SELECT key FROM toolwire_entries WHERE key IN (SELECT key FROM uses) 
 UPDATE toolwire_entries e SET used = uses.last FROM uses, locked
 WHERE e.key = uses.key AND e.key = locked.key AND e.used < uses.last AND e.used >= uses.first - $4"""
 
-# The time is that of the server, unless the caller gives one: the clock of a gateway may be wrong.
-_NOW = "coalesce({}::float8, extract(epoch FROM clock_timestamp())::float8)"
 NOW = f"SELECT {_NOW.format('$1')}"
 APPLY = f"SELECT toolwire_apply({_NOW.format('$1')}, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 COUNTERS = f"SELECT name, value FROM toolwire_counters WHERE name = ANY ($1) AND (expires = 0 OR expires > {_NOW.format('$2')})"
@@ -126,8 +126,8 @@ _pack = msgspec.msgpack.Encoder().encode
 unpack = msgspec.msgpack.Decoder(tuple[Item, ...]).decode
 
 
-def row_of(entry: Entry, now: float, size: int) -> tuple[Any, ...]:
-    """The values of PUT."""
+def row_of(entry: Entry, now: float | None, size: int) -> tuple[Any, ...]:
+    """The values of PUT. now: None for the time of the server."""
     return (
         key_of(entry.owner, entry.id),
         key_of(entry.owner, parent) if (parent := parent_of(entry)) else None,

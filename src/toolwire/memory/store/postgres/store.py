@@ -65,7 +65,7 @@ class PostgresStore:
         size = sum(sizes) + _ENTRY_BYTES + ITEM_BYTES * len(entry.output)
         spared = [self._key(entry.owner, name) for name in (entry.id, parent_of(entry)) if name]
         async with self._counted(size, spared):
-            rows = await self._pool.write(statement, *statements.row_of(entry, self._now(), size))
+            rows = await self._pool.write(statement, *statements.row_of(entry, self._write_time(), size))
         return bool(rows[0][0])
 
     async def get(self, owner: str, id: str) -> Entry | None:
@@ -108,7 +108,7 @@ class PostgresStore:
         ]
         async with self._counted(size, [key]):
             rows = await self._pool.write(
-                statements.APPEND, key, owner.encode(), conversation.encode(), self._now(), *values
+                statements.APPEND, key, owner.encode(), conversation.encode(), self._write_time(), *values
             )
         return bool(rows[0][0])
 
@@ -235,6 +235,10 @@ class PostgresStore:
     def _estimate(self) -> float:
         """The time of the server."""
         return time.time() if self._ahead is None else self._ahead + time.monotonic()
+
+    def _write_time(self) -> float | None:
+        """None for the exact time of the server, so that gateways order what they write alike."""
+        return None if self._server_time is _nothing else self._now()
 
     def _now(self) -> float:
         """Strictly increasing, also if the clock is not: uses are ordered by it."""

@@ -469,6 +469,6 @@ def _signal(child: int, number: int) -> None:
 
 
 def _say(words: str) -> None:
-    """Only if somebody reads: a parent that waits on a full pipe looks after nobody. Windows can only test sockets, and has no workers."""
+    """Skips the message if stderr is full: a parent that waits for its reader cannot look after its workers. Windows can only test sockets, and has no workers."""
     if sys.platform == "win32" or select.select([], [sys.stderr], [], 0)[1]:
         print(words, file=sys.stderr, flush=True)

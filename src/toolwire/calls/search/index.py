@@ -98,7 +98,7 @@ class ToolIndexes:
 
 
 def readable_text(tool: Tool) -> str:
-    """The name in words, and the beginning of the description."""
+    """The name, split at underscores and capitals, and the beginning of the description."""
     words = " ".join(word for part in tool.name.split("__") if part != "mcp" for word in name_words(part))
     return f"{words}. {(tool.description or '')[:_LONGEST_TEXT]}"
 
